@@ -16,6 +16,7 @@ import inspect
 import math
 import os
 import sys
+import traceback
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
@@ -130,8 +131,8 @@ def _plain(result: Any) -> Any:
     if isinstance(result, Tensor):
         return result.item() if result.ndim == 0 else result.detach().cpu().numpy()
     if dataclasses.is_dataclass(result) and not isinstance(result, type):
-        values = {field.name: getattr(result, field.name) for field in dataclasses.fields(result)}
-        return dataclasses.replace(result, **{name: _plain(value) for name, value in values.items()})
+        plain = {field.name: _plain(getattr(result, field.name)) for field in dataclasses.fields(result)}
+        return dataclasses.replace(result, **plain)
     return result
 
 
@@ -146,8 +147,7 @@ def as_seed(random_state: RandomState) -> int:
     if isinstance(random_state, Integral) and not isinstance(random_state, bool):
         return int(random_state)
     generator = as_generator(random_state)
-    device = None if generator is None else generator.device
-    return int(torch.randint(2**31 - 1, (), generator=generator, device=device))
+    return int(torch.randint(2**31 - 1, (), generator=generator, device=getattr(generator, "device", None)))
 
 
 def as_tensor(x: ArrayLike, *, name: str = "x") -> Tensor:
@@ -223,8 +223,7 @@ def binary_scale(x: Tensor, *, dim: int | tuple[int, ...] = (-2, -1)) -> Tensor:
 
 def require_value(value: Tensor, name: str) -> Tensor:
     """Return ``value`` if it is finite; raise an error that names the statistic otherwise."""
-    finite = math.isfinite(value.item()) if value.ndim == 0 else bool(torch.isfinite(value.detach()).all())
-    if not finite:
+    if not bool(torch.isfinite(value.detach()).all()):
         raise ValueError(
             f"{name} leaves the range of {value.dtype}: the values are too large. Divide them by a constant, or use "
             "kernels with bandwidths of their size, as the defaults have."
@@ -260,19 +259,17 @@ def as_sample(x: ArrayLike, *, name: str = "z", min_rows: int = 1, check_finite:
     return x
 
 
-def broadcast_shapes(*shapes: tuple[int, ...]) -> torch.Size:
-    """Return the common shape, by NumPy: ``torch.broadcast_shapes`` imports a computer algebra system when called."""
-    return torch.Size(np.broadcast_shapes(*shapes))
-
-
 def spaced_rows(n: int, count: int, device: torch.device | None = None) -> Tensor:
     """Return ``count`` evenly spaced rows of n, or all of them; the same on each device."""
     return torch.linspace(0, n - 1, min(n, count), dtype=torch.float64).round().long().to(device)
 
 
-def batch_shape(z: Tensor, s: Tensor) -> torch.Size:
-    """Return the common batch shape of ``(..., n, d)`` and ``(..., n, p)``."""
-    return broadcast_shapes(z.shape[:-2], s.shape[:-2])
+def batch_shape(*tensors: Tensor, last: int = 2) -> torch.Size:
+    """Return the common batch shape of tensors such as ``(..., n, d)``: all but their ``last`` dimensions.
+
+    By NumPy: ``torch.broadcast_shapes`` imports a computer algebra system when it is called.
+    """
+    return torch.Size(np.broadcast_shapes(*(x.shape[: x.ndim - last] for x in tensors)))
 
 
 def as_pair(
@@ -352,7 +349,7 @@ by position: bring them into one order, s.loc[z.index], or pass .to_numpy() wher
     if not (hasattr(a, "iloc") and hasattr(b, "iloc")) or len(a) != len(b) or a.index.equals(b.index):
         return
     first = (a.index != b.index).argmax()
-    shown = f"{_label(a.index[first])} and {_label(b.index[first])}"
+    shown = " and ".join(repr(index[[first]].tolist()[0]) for index in (a.index, b.index))
     where = "first rows" if first == 0 else f"rows {first}"
     if a.index.isin(b.index).all() and b.index.isin(a.index).all():
         raise ValueError(
@@ -369,28 +366,9 @@ by position: bring them into one order, s.loc[z.index], or pass .to_numpy() wher
 
 def warn_caller(message: str, kind: type[Warning] = UserWarning) -> None:
     """Warn with the first line outside the library, which a user can change."""
-    level = 1
-    frame = sys._getframe()
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_LIBRARY):
-        frame = frame.f_back
-        level += 1
-    warnings.warn(message, kind, stacklevel=level)
-
-
-def _label(value: Any) -> str:
-    return repr(value.item() if isinstance(value, np.generic) else value)
-
-
-def as_mask(mask: ArrayLike, z: Tensor) -> Tensor:
-    """Return ``mask`` (booleans, or numbers 0 and 1) as a bool tensor ``(..., n)`` on the device of ``z``."""
-    m = mask if isinstance(mask, Tensor) else as_tensor(mask, name="mask")
-    if m.dtype != torch.bool:
-        if not bool(((m == 0) | (m == 1)).all()):
-            raise ValueError("mask has values other than 0 and 1: pass booleans, True for the rows to keep.")
-        m = m != 0
-    if m.ndim == 0 or m.shape[-1] != z.shape[-2]:
-        raise ValueError(f"mask has shape {tuple(m.shape)}: one value for each of the {z.shape[-2]} rows is needed.")
-    return m.to(z.device)
+    stack = enumerate(traceback.walk_stack(sys._getframe()), 1)
+    outside = next(level for level, (frame, _) in stack if not frame.f_code.co_filename.startswith(_LIBRARY))
+    warnings.warn(message, kind, stacklevel=outside)
 
 
 def row_weights(
@@ -398,22 +376,28 @@ def row_weights(
 ) -> Tensor | None:
     """Join a mask and weights into q ``(..., n)``, which sums to one over the rows kept; ``None`` means uniform.
 
-    A batch element whose mask keeps nothing is an error, or, with ``check_finite=False``, has q = 0 throughout, without
-    waiting for the GPU.
+    A mask has booleans, or the numbers 0 and 1. A batch element whose mask keeps nothing is an error, or, with
+    ``check_finite=False``, has q = 0 throughout, without waiting for the GPU.
     """
     if mask is None and sample_weight is None:
         return None
+    n = z.shape[-2]
     weights = z.new_ones(())
     if sample_weight is not None:
         weights = as_tensor(sample_weight, name="sample_weight").to(dtype=z.dtype, device=z.device)
-        if weights.ndim == 0 or weights.shape[-1] != z.shape[-2]:
+        if weights.ndim == 0 or weights.shape[-1] != n:
             raise ValueError(f"sample_weight has shape {tuple(weights.shape)}: one weight for each row is needed.")
         if check_finite:
             _require_finite(weights, "sample_weight")
             if bool((weights < 0).any()):
                 raise ValueError("sample_weight has negative values: weights must be zero or positive.")
     if mask is not None:
-        weights = weights * as_mask(mask, z).to(z.dtype)
+        kept = mask if isinstance(mask, Tensor) else as_tensor(mask, name="mask")
+        if kept.dtype != torch.bool and not bool(((kept == 0) | (kept == 1)).all()):
+            raise ValueError("mask has values other than 0 and 1: pass booleans, True for the rows to keep.")
+        if kept.ndim == 0 or kept.shape[-1] != n:
+            raise ValueError(f"mask has shape {tuple(kept.shape)}: one value for each of the {n} rows is needed.")
+        weights = weights * kept.to(z)
     total = weights.sum(-1, keepdim=True)
     if check_finite and bool((total == 0).any()):
         what = "sample_weight sums to zero" if mask is None else "mask keeps no row with a positive weight"
@@ -434,14 +418,12 @@ def read_mixed(s: ArrayLike, *, name: str = "s") -> tuple[ArrayLike, tuple[int, 
     >>> table.to_numpy().tolist(), places
     ([[30.0, 0.0], [40.0, 1.0]], (1,))
     """
-    if isinstance(s, Tensor) or (isinstance(s, np.ndarray) and s.dtype.kind not in "OUS"):
+    labelled = hasattr(s, "iloc")
+    values = s if labelled or isinstance(s, Tensor) else np.asarray(s)
+    if not labelled and (isinstance(s, Tensor) or values.dtype.kind not in "OUS" or values.ndim not in (1, 2)):
         return s, ()
     import pandas as pd
 
-    labelled = hasattr(s, "iloc")
-    values = s if labelled else np.asarray(s)
-    if not labelled and (values.dtype.kind not in "OUS" or values.ndim not in (1, 2)):
-        return s, ()
     table = pd.DataFrame(values) if labelled else pd.DataFrame(values).infer_objects()
     columns = {i: column for i, (_, column) in enumerate(table.items())}
     places = tuple(i for i, column in columns.items() if is_categorical(column))
@@ -460,12 +442,10 @@ def is_categorical(column: Any) -> bool:
     """Return whether a column of a pandas table has categories or text; text that reads as numbers is numbers."""
     import pandas as pd
 
-    types = pd.api.types
     if isinstance(column.dtype, pd.CategoricalDtype):
         return True
-    if types.is_numeric_dtype(column) or types.is_datetime64_any_dtype(column) or types.is_timedelta64_dtype(column):
-        return False
-    return bool(pd.to_numeric(column.dropna(), errors="coerce").isna().any())
+    # Numbers, booleans, dates and durations; other columns have objects or text.
+    return column.dtype.kind not in "biufcmM" and bool(pd.to_numeric(column.dropna(), errors="coerce").isna().any())
 
 
 class _Recomputed(torch.autograd.Function):
@@ -550,8 +530,7 @@ def require_memory(
     Traceback (most recent call last):
     MemoryError: 1,000,000,000 rows need ... GiB, but ... GiB are free: about ... rows fit. Pass fewer rows.
     """
-    across = rows if width is None else width
-    numbers = copies * batch * rows * across
+    numbers = copies * batch * rows * (rows if width is None else width)
     if fits_memory(like, numbers):
         return
     size = like.element_size()

@@ -29,10 +29,9 @@ def write_atomically(files: Mapping[Path, Callable[[Any], Any]]) -> None:
     """
     unfinished: dict[str, Path] = {}
     try:
-        for path in files:
+        for path, write in files.items():
             if path.is_dir():
                 raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-        for path, write in files.items():
             path.parent.mkdir(parents=True, exist_ok=True)
             handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
             unfinished[name] = path

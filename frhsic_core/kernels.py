@@ -9,20 +9,17 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, cast
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy.spatial.distance import pdist
 from torch import Tensor
 
 from frhsic_core.arrays import ArrayLike, as_sample, as_tensor, binary_scale, require_memory, same_kind, spaced_rows
 from frhsic_core.choices import one_of
-
-_MEDIAN_ADVICE = "Pass a kernel with a bandwidth, a smaller max_points or fewer batch elements."
 
 
 def squared_distances(x: Tensor, y: Tensor | None = None) -> Tensor:
@@ -44,14 +41,10 @@ def squared_distances(x: Tensor, y: Tensor | None = None) -> Tensor:
         return difference * difference
     shift = x.detach().mean(-2, keepdim=True)
     x = x - shift
-    x_norm = (x * x).sum(-1)
     if y is None:
-        squared = x_norm.unsqueeze(-1) + x_norm.unsqueeze(-2) - 2.0 * (x @ x.mT)
-        # The diagonal is zero by definition; rounding would leave k(x, x) a little below its value.
-        eye = torch.eye(x.shape[-2], dtype=torch.bool, device=x.device)
-        return squared.clamp_min(0.0).masked_fill(eye, 0.0)
+        return (-2.0 * half_squared_distances(x)).clamp_min(0.0)
     y = y - shift
-    return (x_norm.unsqueeze(-1) + (y * y).sum(-1).unsqueeze(-2) - 2.0 * (x @ y.mT)).clamp_min(0.0)
+    return ((x * x).sum(-1, keepdim=True) + (y * y).sum(-1).unsqueeze(-2) - 2.0 * (x @ y.mT)).clamp_min(0.0)
 
 
 def euclidean_distances(x: Tensor, y: Tensor | None = None) -> Tensor:
@@ -99,32 +92,32 @@ def median_bandwidth(x: ArrayLike, *, max_points: int | None = 1000) -> Tensor:
 def median_distance(x: Tensor, *, max_points: int | None = 1000, power: int = 2) -> Tensor:
     """Return :func:`median_bandwidth` of a checked sample ``(..., n, d)``; ``power=1`` has ℓ₁ distances."""
     x = x.detach()
+    if x.shape[-2] < 2:
+        return x.new_ones(x.shape[:-2])
     if max_points is not None and x.shape[-2] > max_points:
         x = x.index_select(-2, spaced_rows(x.shape[-2], max_points, x.device))
     unit = binary_scale(x)
     x = x / unit
-    if x.ndim == 2 and x.device.type == "cpu" and len(x) > 1:
-        rows = x.double().numpy()
-        if rows.shape[1] == 1:
-            median, mean = _median_of_column(np.sort(rows[:, 0]))
+    if x.shape[1:] == (1,) and x.device.type == "cpu":
+        median, mean = x.new_tensor(_median_of_column(np.sort(x[:, 0].double().numpy())))
+    else:
+        batch, copies = x.shape[:-2].numel(), 4 if x.ndim > 2 else 2
+        advice = "Pass a kernel with a bandwidth, a smaller max_points or fewer batch elements."
+        require_memory(x, x.shape[-2], batch=batch, copies=copies, advice=advice)
+        if x.ndim == 2:
+            pairs = torch.pdist(x.double(), p=float(power))
+            median, mean = pairs.median().to(x.dtype), pairs.mean().to(x.dtype)
         else:
-            require_memory(x, len(x), copies=2, advice=_MEDIAN_ADVICE)
-            distances = pdist(rows, "euclidean" if power == 2 else "cityblock")
-            mean = distances.mean()
-            distances.partition((len(distances) - 1) // 2)
-            median = distances[(len(distances) - 1) // 2]
-        found = torch.tensor([median, mean], dtype=torch.float64).to(x.dtype)
-        return _usable(found[0], found[1], unit[0, 0])
-    require_memory(x, x.shape[-2], batch=x.shape[:-2].numel(), copies=4, advice=_MEDIAN_ADVICE)
-    distances = torch.cdist(x, x, p=float(power), compute_mode="donot_use_mm_for_euclid_dist")
-    return _median_of_pairs(distances, own=True, unit=unit[..., 0, 0])
+            distances = torch.cdist(x, x, p=float(power), compute_mode="donot_use_mm_for_euclid_dist")
+            median, mean = _median_of_pairs(distances, own=True)
+    return _usable(median, mean, unit=unit[..., 0, 0], smallest=torch.finfo(x.dtype).tiny)
 
 
 def _median_of_column(x: NDArray[np.float64]) -> tuple[float, float]:
     """Return the lower median and the mean of the distances between sorted numbers; O(n log n) time, O(n) memory.
 
-    The number of distances up to t is a sum of places in the sorted numbers. An interval that holds the median is made
-    smaller until it holds few distances, and one of them is selected.
+    The number of distances up to t is a sum of places in the sorted numbers. An interval that holds the median is
+    halved until it holds few distances, and one of them is selected.
     """
     n = len(x)
     pairs = n * (n - 1) // 2
@@ -136,13 +129,11 @@ def _median_of_column(x: NDArray[np.float64]) -> tuple[float, float]:
     low_count, high_count = int((low_place - after).sum()), pairs
     if low_count >= wanted:
         return 0.0, mean
-    bisect = False
     while high_count - low_count > max(8 * n, 2**14):
-        share = 0.5 if bisect else (wanted - low_count) / (high_count - low_count)
-        middle = low + (high - low) * min(max(share, 0.01), 0.99)
-        bisect = not bisect
-        if not low < middle < high:
-            return high, mean  # all that is left is one number
+        middle = 0.5 * (low + high)
+        if not low < middle < high:  # all that is left is one number
+            row = int((high_place - low_place).argmax())
+            return float(x[high_place[row] - 1] - x[row]), mean
         place = np.searchsorted(x, x + middle, side="right")
         count = int((place - after).sum())
         if count >= wanted:
@@ -166,45 +157,34 @@ def batch_median(x: Tensor, max_points: int | None, *, exponents: Tensor | None 
     Nothing is checked and nothing waits for the device.
     """
     x = x.detach()
-    if max_points is None:
-        squared = squared_distances(x) if exponents is None else (-2.0 * exponents).clamp_min_(0.0)
-        return _median_of_pairs(squared, own=True)
-    half = min(max_points, x.shape[-2]) // 2
-    if exponents is None:
-        between = squared_distances(x[..., :half, :], x[..., half : 2 * half, :])
+    half = x.shape[-2] if max_points is None else min(max_points, x.shape[-2]) // 2
+    rows, columns = slice(half), slice(None) if max_points is None else slice(half, 2 * half)
+    if exponents is not None:
+        squared = (-2.0 * exponents[..., rows, columns]).clamp_min_(0.0)
     else:
-        between = (-2.0 * exponents[..., :half, half : 2 * half]).clamp_min_(0.0)
-    return _median_of_pairs(between, own=False)
+        squared = squared_distances(x[..., rows, :], None if max_points is None else x[..., columns, :])
+    median, mean = _median_of_pairs(squared.sqrt_(), own=max_points is None)
+    return _usable(median, mean, unit=torch.ones_like(median), smallest=torch.finfo(x.dtype).tiny ** 0.25)
 
 
-def _median_of_pairs(distances: Tensor, *, own: bool, unit: Tensor | None = None) -> Tensor:
-    """Return the lower median of a matrix of distances, or its stand-in; ``own`` matrices hold each pair twice.
-
-    The distances are in units of ``unit``, and the result is not. Without a unit they are squared.
-    """
+def _median_of_pairs(distances: Tensor, *, own: bool) -> tuple[Tensor, Tensor]:
+    """Return the lower median and the mean of a matrix of distances; ``own`` matrices hold each pair twice."""
     n = distances.shape[-1]
     zeros = n if own else 0  # the diagonal comes first in order
     count = n * distances.shape[-2] - zeros
-    if count < 1:
-        return distances.new_ones(distances.shape[:-2])
-    place = zeros + (2 * ((count // 2 - 1) // 2) + 1 if own else (count + 1) // 2)
     flat = distances.flatten(-2)
-    median = flat.kthvalue(place, dim=-1).values  # a selection, not a sort
-    if unit is not None:
-        return _usable(median, flat.sum(-1) / count, unit)
-    tiny = torch.finfo(distances.dtype).tiny ** 0.25
-    median, mean = median.sqrt(), flat.sqrt().sum(-1) / count
-    bandwidth = torch.where(median > tiny, median, mean)
-    return torch.where(bandwidth > tiny, bandwidth, torch.ones_like(bandwidth))
+    if count < 1:
+        return flat.sum(-1), flat.sum(-1)
+    place = zeros + (2 * ((count // 2 - 1) // 2) + 1 if own else (count + 1) // 2)
+    return flat.kthvalue(place, dim=-1).values, flat.sum(-1) / count  # a selection, not a sort
 
 
-def _usable(median: Tensor, mean: Tensor, unit: Tensor) -> Tensor:
+def _usable(median: Tensor, mean: Tensor, *, unit: Tensor, smallest: float) -> Tensor:
     """Return the median in units of ``unit``, the mean where it is zero, and the stand-in of a constant sample."""
-    tiny = torch.finfo(median.dtype).tiny
-    bandwidth = torch.where(median > tiny, median, mean)
+    bandwidth = torch.where(median > smallest, median, mean)
     # The mean of a constant sample is rounded: the stand-in must be far above that, and far below its square.
     rounding = torch.finfo(median.dtype).eps ** 0.5 * unit
-    return torch.where(bandwidth > tiny, bandwidth * unit, rounding.clamp_min(1.0))
+    return torch.where(bandwidth > smallest, bandwidth * unit, rounding.clamp_min(1.0))
 
 
 def exponential(exponent: Tensor) -> Tensor:
@@ -239,13 +219,6 @@ def augmented_rows(u: Tensor) -> tuple[Tensor, Tensor]:
     square = (u * u).sum(-1, keepdim=True)
     constant = torch.full_like(square, -0.5)
     return torch.cat([u, square, constant], dim=-1), torch.cat([u, constant, square], dim=-1)
-
-
-def gaussian_gram(u: Tensor, v: Tensor | None = None) -> Tensor:
-    """Return ``exp(−‖u_i − v_j‖²/2)`` for rows already divided by the bandwidth."""
-    if u.shape[-1] == 1 or v is not None:
-        return exponential(-0.5 * squared_distances(u, v))
-    return exponential(half_squared_distances(u - u.detach().mean(-2, keepdim=True)))
 
 
 class Kernel(Protocol):
@@ -295,7 +268,10 @@ class Gaussian(_BandwidthKernel):
 
     def __call__(self, x: Tensor, y: Tensor | None = None) -> Tensor:
         scale = self._scale(x)
-        return gaussian_gram(x / scale, None if y is None else y / scale)
+        u = x / scale
+        if y is not None or x.shape[-1] == 1:
+            return exponential(-0.5 * squared_distances(u, None if y is None else y / scale))
+        return exponential(half_squared_distances(u - u.detach().mean(-2, keepdim=True)))
 
 
 @dataclass(frozen=True)
@@ -319,40 +295,25 @@ class MultiScale(_BandwidthKernel):
     """
 
     def __call__(self, x: Tensor, y: Tensor | None = None) -> Tensor:
-        scale = 2.0 * self._scale(x)
-        return multi_scale_gram(gaussian_gram(x / scale, None if y is None else y / scale))
+        return multi_scale_grams(Gaussian(2.0 * self.bandwidth)(x, y))[0]
 
 
-def multi_scale_gram(widest: Tensor) -> Tensor:
-    """Return the Gram matrix of :class:`MultiScale` from that of its widest Gaussian, which has twice the bandwidth."""
-    return 0.25 * sum(_powers(widest), start=widest)
+def multi_scale_grams(widest: Tensor, factors: tuple[float, ...] = (1.0,)) -> list[Tensor]:
+    """Return the Gram matrix of :class:`MultiScale` from that of its widest Gaussian, which has twice the bandwidth.
 
-
-def multi_scale_pair(widest: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the Gram matrix of :class:`MultiScale`, and −2 times its derivative in ‖x − y‖²/4σ².
-
-    The derivative of a Gaussian with bandwidth fσ is −k/2f²σ², so the fine scales count 4, 16 and 64 times as much.
-    """
-    gram = widest.clone()
-    slope = widest.clone()
-    for power, finer in zip((4.0, 16.0, 64.0), _powers(widest), strict=True):
-        gram.add_(finer)
-        slope.add_(finer, alpha=power)
-    return gram.mul_(0.25), slope.mul_(0.25)
-
-
-def _powers(widest: Tensor) -> Iterator[Tensor]:
-    """Yield the powers 4, 16 and 64 of a Gram matrix.
+    There is one matrix for each factor, in which each scale counts ``factor`` times as much as the next wider one. The
+    derivative of a Gaussian with bandwidth fσ is −k/2f²σ², so a factor of 4 gives −2 times the derivative in
+    ‖x − y‖²/4σ².
 
     What lies below the fourth root of twice the smallest number is raised to it, as in :func:`exponential`: its fourth
     power would be a subnormal number, which makes every later operation slow. The factor two is for rounding.
     """
     lowest = (2.0 * torch.finfo(widest.dtype).tiny) ** 0.25
-    for _ in range(3):
-        widest = widest.clamp_min(lowest)
-        square = widest * widest
-        widest = square * square
-        yield widest
+    totals = [widest] * len(factors)
+    for finer in (1, 2, 3):
+        widest = widest.clamp_min(lowest).square().square()
+        totals = [torch.add(total, widest, alpha=factor**finer) for total, factor in zip(totals, factors, strict=True)]
+    return [0.25 * total for total in totals]
 
 
 @dataclass(frozen=True)

@@ -2,12 +2,11 @@
 
 Figures, tables, experiments, explorers and data cards read their names, labels, colors and orders from here, so that
 a new method or dataset is one row. The module imports nothing heavy: classes and datasets are named by strings of the
-form ``"module:object"`` and imported by :func:`resolve` on first use.
+form ``"module:object"`` and imported by ``pkgutil.resolve_name`` on first use.
 """
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -71,16 +70,9 @@ class Method:
 # Settings of the penalties in the protocols that depart from the defaults of the class.
 _SETTINGS: dict[str, dict[str, dict[str, Any]]] = {
     "frhsic": {
-        # Whitened FRHSIC, which are the defaults of the class as well.
-        "recommended": {"estimator": "biased", "scale": "whiten", "bandwidth": "moving_average", "on": "both"},
-        "text": {"estimator": "biased", "scale": None, "bandwidth": "every_20_epochs", "on": "representation"},
-        "reference": {
-            "estimator": "biased",
-            "scale": None,
-            "bandwidth": "reference",
-            "bandwidth_s": "first_1000",
-            "on": "representation",
-        },
+        # Those of the recommended protocol, whitened FRHSIC, are the defaults of the class.
+        "text": {"scale": None, "bandwidth": "every_20_epochs", "on": "representation"},
+        "reference": {"scale": None, "bandwidth": "reference", "bandwidth_s": "first_1000", "on": "representation"},
     },
     "frem": {"text": {"power": 2, "scale": "minmax"}},
     "reg_gdp": {"text": {"grid_range": "training"}},
@@ -216,15 +208,3 @@ def labels(keys: Iterable[str]) -> dict[str, str]:
     """
     known = MEASURES | {key: row.label for key, row in (METHODS | DATASETS).items()}
     return {key: known[key] for key in keys}
-
-
-def resolve(name: str) -> Any:
-    """Import and return the object that ``"module:object"`` names.
-
-    Examples
-    --------
-    >>> resolve("frhsic_core.registry:BASELINE")
-    'unfair'
-    """
-    module, _, attribute = name.partition(":")
-    return getattr(importlib.import_module(module), attribute)

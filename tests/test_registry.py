@@ -42,14 +42,14 @@ def objects(package: ModuleType) -> Iterator[tuple[str, object]]:
 def test_every_penalty_has_a_row() -> None:
     classes = {value for _, value in objects(frhsic_core.learning.penalties) if inspect.isclass(value)}
     penalties = {c for c in classes if issubclass(c, Penalty) and c is not Penalty and "key" in vars(c)}
-    registered = {registry.resolve(row.penalty): key for key, row in registry.METHODS.items()}
+    registered = {pkgutil.resolve_name(row.penalty): key for key, row in registry.METHODS.items()}
     assert penalties == set(registered), "add a row to METHODS in frhsic_core/registry.py"
     assert {penalty.key: key for penalty, key in registered.items()} == {key: key for key in registry.METHODS}
 
 
 def test_every_recipe_has_a_row() -> None:
     defined = {id(value) for _, value in objects(frhsic_core.data) if isinstance(value, Recipe)}
-    registered = {id(registry.resolve(row.recipe)) for row in registry.DATASETS.values()}
+    registered = {id(pkgutil.resolve_name(row.recipe)) for row in registry.DATASETS.values()}
     assert defined == registered, "add a row to DATASETS in frhsic_core/registry.py"
     assert set(available_datasets()) == set(registry.DATASETS) == set(loading.CARDS)
 

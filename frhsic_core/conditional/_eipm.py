@@ -18,7 +18,7 @@ from frhsic_core.arrays import (
     RandomState,
     as_generator,
     as_pair,
-    broadcast_shapes,
+    batch_shape,
     recomputed,
     require_memory,
     require_value,
@@ -73,7 +73,7 @@ def squared_mmd(z: Tensor, contrast: Tensor, kernel: Kernel) -> Tensor:
 
 def _forms_by_block(z: Tensor, contrast: Tensor, kernel: Kernel) -> Tensor:
     """Return ``v_i' K v_i`` for each row of ``(..., m, n)``, from blocks of K that are dropped after use."""
-    size = max(1, int((_BLOCK / max(1, _batch(z, contrast))) ** 0.5))
+    size = max(1, int((_BLOCK / max(1, batch_shape(z, contrast).numel())) ** 0.5))
 
     def block(x: Tensor, v: Tensor, *other: Tensor) -> tuple[Tensor]:
         if not other:
@@ -88,10 +88,6 @@ def _forms_by_block(z: Tensor, contrast: Tensor, kernel: Kernel) -> Tensor:
             total = total + recomputed(block, *part, *other)[0]
     assert isinstance(total, Tensor)
     return total
-
-
-def _batch(*tensors: Tensor) -> int:
-    return broadcast_shapes(*[x.shape[:-2] for x in tensors]).numel()
 
 
 def _marginal(z: Tensor, q: Tensor | None) -> Tensor:
@@ -203,7 +199,7 @@ def eipm(
     rows = _anchor_rows(anchors, z.shape[-2], q, as_generator(random_state), z.device)
     advice = "Pass a number of anchors, such as 200."
     width = None if rows is None else rows.shape[-1]
-    require_memory(s, z.shape[-2], width=width, batch=_batch(z, s), copies=6, advice=advice)
+    require_memory(s, z.shape[-2], width=width, batch=batch_shape(z, s).numel(), copies=6, advice=advice)
     weights, partner = leave_one_out_at(rows, s, resolve_bandwidth(bandwidth, s, q), q)
     # An anchor with no other row has no conditional law: no contrast.
     contrast = (weights - _marginal(z, q).unsqueeze(-2)) * partner

@@ -18,7 +18,7 @@ from frhsic_core.arrays import (
     as_pair,
     as_seed,
     as_tensor,
-    broadcast_shapes,
+    batch_shape,
     require_same_rows,
     row_weights,
     same_kind,
@@ -120,8 +120,8 @@ def gdp(
 def _from_curves(y: Tensor, s: Tensor, q: Tensor | None) -> Tensor:
     """Return GDP of the curve of each batch element; an attribute that elements share is sorted once."""
     n = y.shape[-1]
-    own = broadcast_shapes(s.shape[:-1], () if q is None else q.shape[:-1])
-    batch = broadcast_shapes(y.shape[:-1], own)
+    given = (s,) if q is None else (s, q)
+    own, batch = batch_shape(*given, last=1), batch_shape(y, *given, last=1)
     scores = y.expand(*batch, n).reshape(-1, n)
     points = s.expand(*batch, n).reshape(-1, n)
     weights = None if q is None else q.expand(*batch, n).reshape(-1, n)

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from frhsic_core.arrays import binary_scale, broadcast_shapes
+from frhsic_core.arrays import batch_shape, binary_scale
 from frhsic_core.kernels import squared_distances
 
 Bandwidth = float | str | Tensor | tuple[float, ...] | list[float]
@@ -162,6 +162,6 @@ def take_rows(x: Tensor, index: Tensor) -> Tensor:
     """Return the rows of ``x`` ``(..., n, d)`` at ``index`` ``(m,)`` or ``(..., m)``."""
     if index.ndim == 1:
         return x.index_select(-2, index)
-    batch = broadcast_shapes(x.shape[:-2], index.shape[:-1])
+    batch = batch_shape(x, index.unsqueeze(-1))
     index = index.expand(*batch, index.shape[-1]).unsqueeze(-1).expand(*batch, index.shape[-1], x.shape[-1])
     return x.expand(*batch, *x.shape[-2:]).gather(-2, index)

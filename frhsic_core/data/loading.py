@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
+from pkgutil import resolve_name
 from typing import Any
 
 from frhsic_core import registry
@@ -12,7 +13,7 @@ from frhsic_core.data.dataset import Dataset
 from frhsic_core.data.files import Folders, locate
 from frhsic_core.data.recipes import Card, Recipe, assemble, numpy_generator
 
-RECIPES: dict[str, Recipe] = {key: registry.resolve(row.recipe) for key, row in registry.DATASETS.items()}
+RECIPES: dict[str, Recipe] = {key: resolve_name(row.recipe) for key, row in registry.DATASETS.items()}
 #: The names of the datasets that are read from files.
 REAL = tuple(key for key, recipe in RECIPES.items() if recipe.sources)
 CARDS: dict[str, Card] = {key: recipe.card for key, recipe in RECIPES.items()}

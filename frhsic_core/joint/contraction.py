@@ -28,8 +28,7 @@ from frhsic_core.kernels import (
     augmented_rows,
     exponential,
     half_squared_distances,
-    multi_scale_gram,
-    multi_scale_pair,
+    multi_scale_grams,
 )
 
 ESTIMATORS = ("biased", "unbiased")
@@ -132,7 +131,7 @@ def centered_gaussian(rows: Tensor, *, multi_scale: bool = False) -> Tensor:
     left, right = rows.chunk(2, dim=-1)
     gram = torch.bmm(left, right.mT).exp2_()  # no clamp: S does not move, so few pairs are far beyond the bandwidth
     if multi_scale:
-        gram = multi_scale_gram(gram)
+        (gram,) = multi_scale_grams(gram)
     row = _row_means(gram, None)
     return gram.sub_(row).sub_(row.mT)
 
@@ -327,7 +326,7 @@ def _value_and_gradient(
                 scale = 2.0 * scale  # the widest scale; the others are its powers
             u = (frame.u - frame.u.mean(-2, keepdim=True)) / scale
             if kind is MultiScale:
-                gram, derivative = multi_scale_pair(_radial(Gaussian, u))
+                gram, derivative = multi_scale_grams(_radial(Gaussian, u), (1.0, 4.0))
             else:
                 gram = _radial(kind, u)
         else:

@@ -12,7 +12,6 @@ import torch
 from frhsic_core import gdp, hsic
 from frhsic_core.arrays import (
     RowLabelWarning,
-    as_mask,
     as_pair,
     as_sample,
     as_seed,
@@ -61,15 +60,6 @@ def test_numpy_in_gives_numpy_out_and_tensors_stay_tensors() -> None:
     assert isinstance(tensor, torch.Tensor)
     assert both.tolist() == tensor.tolist()
     assert both[0] == pytest.approx(one, rel=1e-12)
-
-
-def test_a_matrix_beside_a_batch_is_read_as_columns() -> None:
-    """Only a vector for each batch element lacks its last dimension."""
-    z = torch.zeros(2, 3, 1)
-    assert as_pair(z, torch.zeros(2, 3))[1].shape == (2, 3, 1)
-    assert as_pair(z, torch.zeros(3, 3))[1].shape == (3, 3)
-    with pytest.raises(ValueError, match="s has 4 rows but z has 3"):
-        as_pair(z, torch.zeros(4, 3))
 
 
 def test_strings_and_complex_numbers_are_refused() -> None:
@@ -138,12 +128,15 @@ def test_binary_scale_is_the_power_of_two_below_the_largest(dtype: torch.dtype) 
 
 
 def test_shapes_of_s() -> None:
+    """Only a vector for each batch element lacks its last dimension."""
     z = np.zeros((3, 5, 2))
     assert as_pair(z, np.zeros((3, 5)))[1].shape == (3, 5, 1)
     assert as_pair(z, np.zeros((3, 5, 4)))[1].shape == (3, 5, 4)
     assert as_pair(z, np.zeros((5, 4)))[1].shape == (5, 4)
     assert as_pair(z, np.zeros(5))[1].shape == (5, 1)
     assert as_pair(np.zeros(5), np.zeros(5))[0].shape == (5, 1)
+    with pytest.raises(ValueError, match="s has 4 rows but z has 5"):
+        as_pair(z, np.zeros((4, 5)))
 
 
 def test_one_dtype() -> None:
@@ -158,11 +151,10 @@ def test_one_dtype() -> None:
 
 def test_masks_and_weights() -> None:
     z = torch.zeros(3, 1)
-    assert as_mask([1, 0, 1], z).tolist() == [True, False, True]
     with pytest.raises(ValueError, match="values other than 0 and 1"):
-        as_mask([2, 0, 1], z)
+        row_weights(z, [2, 0, 1], None)
     with pytest.raises(ValueError, match="one value for each of the 3 rows"):
-        as_mask([True], z)
+        row_weights(z, [True], None)
     assert row_weights(z, [1, 0, 1], [1, 1, 3]).tolist() == [0.25, 0.0, 0.75]
     assert row_weights(z, None, None) is None
     assert row_weights(z, [0, 0, 0], None, check_finite=False).tolist() == [0.0, 0.0, 0.0]

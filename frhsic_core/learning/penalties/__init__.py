@@ -28,6 +28,7 @@ activation after its last layer. Every other method has the form that its own au
 from __future__ import annotations
 
 import inspect
+from pkgutil import resolve_name
 from typing import Any
 
 from frhsic_core import registry
@@ -69,7 +70,7 @@ def make_penalty(method: str, *, protocol: str = "recommended", **settings: Any)
     """
     row = registry.METHODS[one_of("method", method, registry.METHODS)]
     one_of("protocol", protocol, registry.PROTOCOLS)
-    build = registry.resolve(row.penalty)
+    build = resolve_name(row.penalty)
     known = inspect.signature(build).parameters
     unknown = [name for name in settings if name not in known]
     if unknown:
