@@ -18,8 +18,6 @@ from frhsic_core.data.files import DataUnavailable
 from frhsic_core.paper.datasets import VARIANTS, as_dict, load_variant, sources_of
 from frhsic_core.registry import PAPER_DATASETS
 
-DIGITS = 4
-
 
 def summarize(dataset: Dataset) -> dict[str, Any]:
     """Return aggregates of a dataset with one sensitive attribute as plain numbers, rounded to four digits.
@@ -34,7 +32,7 @@ def summarize(dataset: Dataset) -> dict[str, Any]:
     s, y = dataset.s, dataset.y
 
     def rounded(value: Any) -> float:
-        return round(float(value), DIGITS)
+        return round(float(value), 4)
 
     return {
         "name": dataset.name,

@@ -34,7 +34,6 @@ from frhsic_core.paper.runs.stored import book_folder
 from frhsic_core.paper.statements import Certificate, check, inequality
 from frhsic_core.paper.statements.concentration import (
     SAMPLE_SIZES,
-    Slack,
     bound_certificates,
     random_features,
     with_one_row_replaced,
@@ -298,8 +297,11 @@ def gdp_of_groups(*, quick: bool) -> list[Certificate]:
                    details={"instances": len(SAMPLE_SIZES) * count})
     ]  # fmt: skip
     for name, laws, n in (("two", two, 40), ("three", three, 12)):
-        slacks: dict[str, Slack] = {"": lambda delta, n=n: math.sqrt(2 * math.log(1 / delta) / n)}
-        found += bound_certificates(f"GDP over {name} groups", group_gdp, laws, slacks, n=n)
+
+        def slack(delta: float, n: int = n) -> float:
+            return math.sqrt(2 * math.log(1 / delta) / n)
+
+        found += bound_certificates(f"GDP over {name} groups", group_gdp, laws, {"": slack}, n=n)
     return found
 
 

@@ -108,6 +108,8 @@ def test_a_stored_unit_of_a_dataset_is_measured_again(table: str, monkeypatch: p
         assert len(ours) > 0
         assert ((ours - theirs).abs() < 0.1 * splits.groupby("strength").std()).all()
         found, stored = (frame[frame["method"] != "project"] for frame in (found, stored))
+    if table == "bandwidth_scaling":  # in float32 an eigenvalue near the cut-off is the rounding of a processor
+        found, stored = (frame[frame["precision"] != "float32"] for frame in (found, stored))
     # Training in float32 and the sums of the bound have errors of 10⁻⁷ on another processor. The solver of the linear
     # models stops at a gradient of 10⁻⁴, in other versions elsewhere: scores move by about 10⁻³, and a few people
     # of a thousand cross the threshold.
