@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 
 import numpy as np
 import pandas as pd
@@ -74,18 +75,19 @@ def test_loop_free_equals_the_loop(generator, power, anchors, p):
     assert value.item() == pytest.approx(expected, abs=1e-12)
 
 
-def test_loop_free_equals_the_loop_with_weights_and_mask(generator):
+@pytest.mark.parametrize("power", [1, 2])
+@pytest.mark.parametrize("limits", [{}, {"DENSE_ROWS": 5, "_BLOCK": 49}], ids=["dense", "by block"])
+def test_loop_free_equals_the_loop_with_weights_and_mask(generator, monkeypatch, power, limits):
+    """As it is, and with limits so small that it goes block by block."""
+    for name, limit in limits.items():
+        monkeypatch.setattr(sys.modules["frhsic_core.conditional._eipm"], name, limit)
     z, s = sample(generator)
     weights = torch.rand(20, generator=generator, dtype=torch.float64)
     mask = torch.arange(20) % 4 != 1
-    value = eipm(z, s, kernel_z=Gaussian(1.0), bandwidth=0.3, mask=mask, sample_weight=weights)
-    expected = loop_eipm(z, s, sigma=1.0, gamma=0.3, q=(weights * mask).numpy())
-    assert value.item() == pytest.approx(expected, abs=1e-12)
-    for power in (1, 2):
-        torch.testing.assert_close(
-            eipm(z, s, kernel_z=Gaussian(1.0), bandwidth=0.3, power=power, mask=mask),
-            eipm(z[mask], s[mask], kernel_z=Gaussian(1.0), bandwidth=0.3, power=power),
-        )
+    for extra, q in (({}, mask.double()), ({"sample_weight": weights}, weights * mask)):
+        value = eipm(z, s, kernel_z=Gaussian(1.0), bandwidth=0.3, power=power, mask=mask, **extra)
+        expected = loop_eipm(z, s, sigma=1.0, gamma=0.3, power=power, q=q.numpy())
+        assert value.item() == pytest.approx(expected, abs=1e-12)
 
 
 def test_the_quadrature_of_this_file_gives_the_known_numbers():

@@ -117,9 +117,14 @@ def test_batch_is_a_loop(generator, options):
 def test_a_mask_is_the_subset(generator, options):
     y, s = sample(generator, 60)
     keep = torch.arange(60) % 3 != 0
+    keep[[int(s.argmin()), int(s.argmax())]] = False  # a grid spans the rows kept
     expected = gdp(y[keep], s[keep], **options)
     torch.testing.assert_close(gdp(y, s, mask=keep, **options), expected)
     torch.testing.assert_close(gdp(y, s, sample_weight=3.0 * keep, **options), expected, rtol=1e-9, atol=0.0)
+    weights = torch.linspace(0.5, 2.0, 60, dtype=torch.float64)
+    weighted = gdp(y, s, sample_weight=weights, mask=keep, **options)
+    torch.testing.assert_close(weighted, gdp(y[keep], s[keep], sample_weight=3.0 * weights[keep], **options))
+    assert not torch.allclose(weighted, expected, rtol=1e-4)
 
 
 def test_units_do_not_matter(generator):

@@ -110,6 +110,10 @@ def test_a_mask_is_the_subset(generator):
     torch.testing.assert_close(weights[:, keep], plain(s[:3], s[keep], bandwidth=0.3))
     assert bool((weights[:, ~keep] == 0).all())
     torch.testing.assert_close(rule_of(s, mask=keep), rule_of(s[keep]), rtol=1e-12, atol=0.0)
+    counts = torch.arange(9) % 4 + 1
+    weighted = rule_of(s, mask=keep, sample_weight=counts)
+    torch.testing.assert_close(weighted, rule_of(s[keep], sample_weight=counts[keep]), rtol=1e-9, atol=0.0)
+    assert not torch.allclose(weighted, rule_of(s[keep]), rtol=1e-4)
 
 
 def test_a_mask_that_keeps_one_row_leaves_no_row_to_weigh():
