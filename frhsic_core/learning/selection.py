@@ -345,7 +345,7 @@ def validation_table(
     performance, error = _performance(data.task, output, target, weight, first=int(stack.lam.cpu().argmin()))
     table = pd.DataFrame(
         {
-            "lam": [float(str(lam)) for lam in stack.lam.cpu().numpy()],  # 0.1, not its single-precision neighbor
+            "lam": [float(f"{lam:.7g}") for lam in stack.lam.cpu().numpy()],  # 0.1, not its single-precision neighbor
             "performance": performance.numpy(),
             "standard_error": error.numpy(),
             "hsic": test.hsic.numpy(),
