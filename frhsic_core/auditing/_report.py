@@ -120,14 +120,16 @@ def _cards(audit: Audit, attribute: AttributeAudit) -> str:
     """Return the three main numbers: the mean gap, what is guaranteed, and how sure the dependence is."""
     curve, bound, test = attribute.curve, attribute.bound, attribute.numbers["pvalue"]
     level = percent(1.0 - audit.alpha)
-    gap = f"mean gap (GDP), {level} interval {number(curve.gdp_low)} to {number(curve.gdp_high)}"
+    gap = f"mean gap (GDP) between {audit.unit} of one {attribute.name} and all {audit.unit}, {level} interval "
+    gap += f"{number(curve.gdp_low)} to {number(curve.gdp_high)}"
     limit, why, picture = "none", f"guarantee: {attribute.unbounded}", ""
     if bound is not None:
-        limit, why = f"≤ {number(bound.bound)}", f"guaranteed GDP, with {percent(1.0 - bound.delta)} confidence"
+        limit = f"≤ {number(bound.bound)}"
+        why = f"guaranteed: with {percent(1.0 - bound.delta)} confidence GDP is not larger in the population"
         picture = _scale(curve.gdp, (curve.gdp_low, curve.gdp_high), bound.bound, level)
         if bound.own_values:
             limit, why, picture = "none", f"guarantee: most {audit.unit} have a value of their own", ""
-    sure = "more than chance would give" if test.value <= 0.05 else "chance could give this"
+    sure = "p-value: more than chance would give" if test.value <= 0.05 else "p-value: chance could give this"
     cards = ((number(curve.gdp), gap), (limit, why), (f"p = {number(test.value)}", f"{sure}{smallest(test)}"))
     shown = "".join(f"<div><strong>{clean(value)}</strong> <span>{clean(what)}</span></div>" for value, what in cards)
     return f'<div class="cards">{shown}</div>{picture}'
