@@ -130,17 +130,6 @@ def test_sample_weight_zero_is_absence(toy: Any) -> None:
     np.testing.assert_array_equal(weighted.predict_proba(X), absent.predict_proba(X))
 
 
-def test_sample_weights_reach_the_training(toy: Any) -> None:
-    """Weights of 1 and 2 against repeated rows, in full mini-batches; the order of the rows is all that differs."""
-    X, y, s = toy
-    weight = np.where(np.arange(400) < 100, 2.0, 1.0)
-    rows = np.r_[np.arange(100), np.arange(400)]
-    options = CHECKED | {"method": "reg_gdp", "lam": 1.0}
-    weighted = FairClassifier(**options).fit(X, y, sensitive_features=s, sample_weight=weight)
-    repeated = FairClassifier(**options).fit(X[rows], y[rows], sensitive_features=s[rows])
-    np.testing.assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), atol=1e-8)
-
-
 def test_the_target_is_standardized_with_weights(toy: Any) -> None:
     X, _, s = toy
     weight = np.linspace(0.1, 3.0, 400)
@@ -206,10 +195,7 @@ def test_weights_that_cannot_be_used(toy: Any, wrong: np.ndarray) -> None:
     ("change", "text"),
     [
         ({"y": np.repeat("no", 400)}, r"one class only \(.*no.*\)"),
-        ({"s": np.arange(399)}, r"sensitive_features has shape \(399, 1\) but X has 400 rows"),
-        ({"s": ["old"] * 400}, r"constant \(column 0\)"),
         ({"X": np.full((400, 3), np.nan)}, r"column 0 .*NaN.*drop it"),
-        ({"X": np.full((400, 3), np.inf)}, "infinity"),
         ({"X": np.full((400, 3), "a")}, r"text in column 0 \(first: .*a.*\), column 1 .*could not convert"),
         ({"X": np.zeros((399, 3))}, "inconsistent numbers of samples"),
         ({"lam": None}, "lam is None"),
@@ -236,16 +222,6 @@ def test_bad_input_is_named(toy: Any, change: dict[str, Any], text: str) -> None
     options = {**QUICK, **{key: value for key, value in change.items() if key not in "Xys"}}
     with pytest.raises(ValueError, match=text):
         FairClassifier(**options).fit(data["X"], data["y"], sensitive_features=data["s"])
-
-
-def test_a_target_of_words_or_dates_is_named(toy: Any) -> None:
-    X, y, s = toy
-    for target, text in (
-        (y, r"y has text \(first: '(yes|no)'\)"),
-        (np.full(400, "2020-01-01", "M8[D]"), "y has dates"),
-    ):
-        with pytest.raises(ValueError, match=text):
-            FairRegressor(**QUICK).fit(X, target, sensitive_features=s)
 
 
 def test_an_attribute_that_varies_only_where_nothing_counts(toy: Any) -> None:

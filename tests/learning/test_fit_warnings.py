@@ -52,9 +52,6 @@ def test_a_default_fit_on_a_thousand_rows_has_learnt() -> None:
     model = FairClassifier(random_state=2, device="cpu").fit(X, y, sensitive_features=s)
     assert model.n_epochs_ == 100
     assert model.score(X_test, y_test) > 0.76
-    with pytest.warns(FitWarning, match=r"40 steps .* looks fairer .* epochs=50 or more"):
-        model = FairClassifier(epochs=10, random_state=2, device="cpu").fit(X, y, sensitive_features=s)
-    assert model.n_epochs_ == 10
 
 
 # No better than a constant -------------------------------------------------------------------------------------------
@@ -132,8 +129,6 @@ def test_the_favourable_class(kind: type) -> None:
     assert other.positive_class_ == "declined"
     assert not np.allclose(other.transform(X), numbers.transform(X))
     kind(**SHORT).fit(X, words, sensitive_features=s)  # without the condition nothing hangs on it
-    with pytest.raises(ValueError, match=r"positive_class is 'yes'.*'approved' and 'declined'"):
-        kind(positive_class="yes", **options).fit(X, words, sensitive_features=s)
 
 
 def test_classes_and_columns_stay_sorted() -> None:
