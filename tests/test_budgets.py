@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[1]
 TOP = "the modules at the top"
 LINES = {
     TOP: 1920,  # goal: 1,500 without bounds.py; one function serves all bandwidths
-    "joint": 4480,  # goal: 4,000; mutual information of one column is sorted, as fast as scikit-learn
+    "joint": 4465,  # goal: 4,000; mutual information of one column is sorted, as fast as scikit-learn
     "conditional": 970,  # goal: 1,000
     "laws": 910,  # goal: 1,400
     "learning": 4330,  # goal: 4,800; S inside X, codes such as -999 and a table without columns have a message
@@ -23,7 +23,7 @@ LINES = {
     "cli": 705,  # goal: 700; audit --demo and --guaranteed, one column in two roles and a table over itself are errors
     "paper": 12695,  # goal: 12,700
 }
-LIBRARY, MODULES, TESTS = 31915, 138, 25070  # goals: 32,000, 155 and 25,000; sixteen more mistakes have a message
+LIBRARY, MODULES, TESTS = 31900, 137, 25070  # goals: 32,000, 155 and 25,000; sixteen more mistakes have a message
 
 
 def lines(folder: Path) -> Counter[str]:

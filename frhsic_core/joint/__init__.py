@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from frhsic_core.joint.distance import distance_correlation
 from frhsic_core.joint.given import conditional_hsic
-from frhsic_core.joint.hsic import HSICLoss, hsic, normalized_hsic
+from frhsic_core.joint.hsic import HSICLoss, distance_correlation, hsic, normalized_hsic
 from frhsic_core.joint.independence import IndependenceTest, hsic_test
 from frhsic_core.joint.information import mutual_information
 from frhsic_core.joint.operator_norms import coco, khgr

@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.autograd import gradcheck
 
-from frhsic_core.joint.distance import distance_correlation
-from frhsic_core.joint.hsic import hsic
+from frhsic_core.joint.hsic import distance_correlation, hsic
 
 FORMS = [(True, "biased"), (False, "biased"), (True, "unbiased")]
 
