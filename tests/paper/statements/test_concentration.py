@@ -52,9 +52,9 @@ def test_the_drawn_suprema_bound_every_encoder_and_are_reached_by_signs(monkeypa
     drawn = []
     right = concentration.contraction_weights
 
-    def keep(gram, *, weights):
-        drawn.append((gram, weights))
-        return right(gram, weights=weights)
+    def keep(gram, *, row_weights):
+        drawn.append((gram, row_weights))
+        return right(gram, row_weights=row_weights)
 
     monkeypatch.setattr(concentration, "contraction_weights", keep)
     (found,) = drawn_suprema(60, 1, random_state=3)
@@ -70,7 +70,7 @@ def test_the_drawn_suprema_bound_every_encoder_and_are_reached_by_signs(monkeypa
         empirical = hsic(h[:, rows], s[rows].expand(200, -1, -1), **kernels)
         gaps.append((empirical - hsic(h, s.expand(200, -1, -1), **kernels)).abs())
     assert 0 < torch.cat(gaps).max() <= found
-    contrast = right(gram, weights=frequencies)[0] - right(gram, weights=uniform)
+    contrast = right(gram, row_weights=frequencies)[0] - right(gram, row_weights=uniform)
     assert found.item() == pytest.approx(contrast.clamp_min(0.0).sum().item(), abs=1e-14)
 
 

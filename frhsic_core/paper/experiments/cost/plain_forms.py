@@ -111,7 +111,7 @@ def count_operations(form: str, n: int, *, anchors: int | None = None) -> int:
 
     Examples
     --------
-    >>> count_operations("hsic", 2048) / count_operations("hsic", 1024)
+    >>> round(count_operations("hsic", 2048) / count_operations("hsic", 1024), 4)
     4.0
     """
 
