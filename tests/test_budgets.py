@@ -23,7 +23,7 @@ LINES = {
     "cli": 705,  # goal: 700; audit --demo and --guaranteed, one column in two roles and a table over itself are errors
     "paper": 12695,  # goal: 12,700
 }
-LIBRARY, MODULES, TESTS = 31900, 137, 25070  # goals: 32,000, 155 and 25,000; sixteen more mistakes have a message
+LIBRARY, MODULES, TESTS = 31900, 137, 25000  # goals: 32,000, 155 and 25,000; sixteen more mistakes have a message
 
 
 def lines(folder: Path) -> Counter[str]:

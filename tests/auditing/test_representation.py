@@ -118,9 +118,6 @@ def test_independence_and_constants() -> None:
     constant = audit_representation(torch.ones(100, 3), s[:100])
     assert constant.normalized_hsic.tolist() == [0.0, 0.0, 0.0]
     assert abs(constant.linear_r2) < 0.1
-    scaled = audit_representation(1e6 * z + 3, s)
-    assert scaled.normalized_hsic[1].item() == pytest.approx(audit.normalized_hsic[1].item(), rel=1e-6)
-    assert scaled.linear_r2.item() == pytest.approx(audit.linear_r2.item(), abs=1e-6)
 
 
 def test_of_several_attributes_the_largest_numbers_are_reported() -> None:
@@ -136,7 +133,5 @@ def test_of_several_attributes_the_largest_numbers_are_reported() -> None:
 def test_bad_input() -> None:
     with pytest.raises(ValueError, match="s has 99 rows but z has 100"):
         audit_representation(torch.zeros(100, 2), torch.zeros(99))
-    with pytest.raises(ValueError, match="at least 10 are needed"):
-        audit_representation(torch.zeros(6, 2), torch.zeros(6))
     z = torch.randn(2, 30, 3, generator=torch.Generator().manual_seed(0))
     assert random_features(z, features=10).shape == (2, 30, 13)

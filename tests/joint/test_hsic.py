@@ -123,8 +123,6 @@ def test_errors_say_what_to_do() -> None:
     z = np.zeros((5, 1))
     with pytest.raises(ValueError, match="estimator is 'best': choose one of biased, unbiased"):
         hsic(z, z, estimator="best")
-    with pytest.raises(ValueError, match="z has 3 rows: at least 4 are needed"):
-        hsic(z[:3], z[:3], estimator="unbiased")
     with pytest.raises(ValueError, match="mask keeps 2 rows: the unbiased estimator needs at least 4"):
         hsic(z, z, mask=[1, 1, 0, 0, 0], estimator="unbiased")
     with pytest.raises(ValueError, match="mask keeps no row"):
@@ -143,5 +141,3 @@ def test_a_kernel_may_be_given_by_name(name: str, kind: type, generator: torch.G
     for statistic in (hsic, normalized_hsic):
         expected = statistic(z, s, kernel_z=kernels[0], kernel_s=kernels[1])
         torch.testing.assert_close(statistic(z, s, kernel_z=name, kernel_s=name), expected)
-    with pytest.raises(ValueError, match="kernel_z is 'gausian'"):
-        hsic(z, s, kernel_z="gausian")

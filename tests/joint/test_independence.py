@@ -213,8 +213,6 @@ def test_bad_input_is_named() -> None:
         hsic_test(z, s, alpha=5)
     with pytest.raises(ValueError, match="n_permutations"):
         hsic_test(z, s, method="permutation", n_permutations=0)
-    with pytest.raises(ValueError, match=r"z has 5 rows: at least 6 are needed"):
-        hsic_test(z[:5], s[:5])
     with pytest.raises(ValueError, match=r"z has 3 rows: at least 4 are needed"):
         hsic_test(z[:3], s[:3], method="spectral")
 

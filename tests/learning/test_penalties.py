@@ -429,8 +429,6 @@ def test_bins_agree_with_numpy() -> None:
         (lambda: on_z(on="z"), "on is 'z'"),
         (lambda: on_z(kernel="rbf"), "kernel is 'rbf'"),
         (lambda: on_z(scale="l2"), "scale is 'l2'"),
-        (lambda: on_z(bandwidth="often"), "bandwidth is 'often'"),
-        (lambda: on_z(bandwidth=-1.0), "bandwidth is -1.0"),
         (lambda: on_z(condition="y"), "condition is 'y'"),
         (lambda: FREM(power=3), "power is 3"),
         (lambda: FREM(anchors=0), "anchors is 0"),
