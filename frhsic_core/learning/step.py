@@ -11,6 +11,7 @@ import inspect
 import warnings
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -28,7 +29,10 @@ class Adam(torch.optim.Adam):
     def __init__(self, weights: list[torch.nn.Parameter], rate: float) -> None:
         super().__init__(weights, lr=rate, fused=True, capturable=weights[0].is_cuda)
 
-    add_param_group = inspect.unwrap(torch.optim.Adam.add_param_group)
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """Add a group of weights."""
+        inspect.unwrap(torch.optim.Adam.add_param_group)(self, param_group)
+
     step = torch.no_grad()(inspect.unwrap(torch.optim.Adam.step))
 
 
