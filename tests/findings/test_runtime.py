@@ -104,16 +104,14 @@ def test_a_million_samples_on_a_gpu(rows) -> None:
 def test_where_other_libraries_are_slower_and_where_they_are_faster() -> None:
     found = stored_rows("peers").set_index(["quantity", "implementation", "n"]).sort_index()
     seconds, memory = found["seconds"], found["mebibytes"]
-    assert seconds["HSIC", OURS, 1_000_000] < 10
-    assert seconds["distance correlation", OURS, 1_000_000] < 20
+    assert seconds.xs(OURS, level="implementation").max() < 10
     for quantity, name in (("HSIC", "hyppo"), ("HSIC", "causal-learn"), ("distance correlation", "statsmodels")):
-        assert seconds[quantity, name, 10_000] > 50 * seconds[quantity, OURS, 10_000]
+        assert seconds[quantity, name, 10_000] > 100 * seconds[quantity, OURS, 10_000]
         assert memory[quantity, name, 10_000] > 3 * 1024
-    for quantity, name in (("distance correlation", "dcor"), ("mutual information", "scikit-learn")):
-        assert all(seconds[quantity, name, n] < seconds[quantity, OURS, n] for n in (1_000, 10_000))
-    ratio = seconds.xs(1_000_000, level="n")
-    assert 0.5 < ratio["distance correlation", "dcor"] / ratio["distance correlation", OURS] < 2
-    assert ratio["mutual information", "scikit-learn"] > 2 * ratio["mutual information", OURS]
+    dcor, ours = (seconds["distance correlation", name] for name in ("dcor", OURS))
+    assert (dcor < ours).tolist() == [True, True, False, False]
+    assert 0.001 < ours[1_000] < 0.01
+    assert (seconds["mutual information", "scikit-learn"] > 1.5 * seconds["mutual information", OURS]).all()
 
 
 @pytest.fixture(scope="module")
