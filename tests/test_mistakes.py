@@ -270,6 +270,8 @@ OWN: list[Row] = [
        "'years' of X is the sensitive") for kind in (
            AdjustedClassifier(LogisticRegression(), method="project"), FairClassifier(**FAST), FairRegressor(**FAST),
            FairEncoder(**FAST))),
+    ("a missing number in X", lambda: fair(X.assign(k=pd.array([None, *[1] * 199], "Int64"))), Right, ""),
+    ("one name for two attributes", lambda: fair(s=pd.DataFrame(np.c_[AGE, SKILL], columns=["s", "s"])), Right, ""),
     # A remedy that needs S to predict may use it as a feature, too: the adjustment removes what the model makes of it.
     ("S inside X, mean adjusted", lambda: gap(age_seen("mean"), AGE) < 0.2 * gap(age_seen("none"), AGE), Right, ""),
     ("an age far outside of those in fit", lambda: ages().transform([0.5], sensitive_features=[150.0]), UserWarning,

@@ -228,7 +228,7 @@ def far_codes(values: Array, name: str) -> str:
             said = (
                 f"{name} has values far from all others ({others[0]:g} to {others[-1]:g}), such as {codes[0]:g}, in "
                 f"{np.isin(known, codes).sum():,} of {len(known):,} rows: if this is a code for missing values, leave "
-                "these cells empty, or drop the rows. Otherwise the distance of these rows decides the results."
+                "these cells empty, or drop the rows. Otherwise these few rows can decide some results, such as R²."
             )
     return said
 

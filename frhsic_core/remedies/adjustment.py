@@ -307,8 +307,9 @@ def other_half(adjuster: ScoreAdjuster, scores: np.ndarray, frame: Any) -> tuple
     """
     other = np.random.default_rng(0).permutation(len(scores)) % 2 == 1
     try:
-        fitted = clone(adjuster).fit(scores[~other], sensitive_features=frame[~other])
-        return other, fitted.transform(scores[other], sensitive_features=frame[other])
+        with warnings.catch_warnings(action="ignore"):  # about halves that no user made
+            fitted = clone(adjuster).fit(scores[~other], sensitive_features=frame[~other])
+            return other, fitted.transform(scores[other], sensitive_features=frame[other])
     except ValueError:
         return None
 

@@ -128,9 +128,9 @@ class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         with the same columns.
 
         A warning is given if the fit is probably not what you want (:mod:`frhsic_core.learning.estimators.warnings`):
-        a missing attribute with λ > 0 (the model is then trained without a penalty), too few steps, a model that
-        predicts one class or is no better than that, mini-batches that are too small, or ``lam="auto"`` without a
-        useful λ.
+        a missing attribute with λ > 0 (the model is then trained without a penalty), an attribute that is a column of
+        X or has values far from all others, too few steps, a model that predicts one class or is no better than that,
+        mini-batches that are too small, or ``lam="auto"`` without a useful λ.
         """
         given = read_fit(self, X, y, more, sensitive_features, sample_weight, control_features, **self._checks)
         return self._fit(given, *self._target(y, given))

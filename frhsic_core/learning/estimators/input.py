@@ -137,11 +137,10 @@ def warn_of_attribute(X: Any, s: pd.DataFrame) -> None:
     if sparse.issparse(X):
         return
     table = X if isinstance(X, pd.DataFrame) else pd.DataFrame(np.asarray(X))
-    for name in s:
-        values = s[name].to_numpy()
-        for place, other in enumerate(table.columns):
-            column = table.iloc[:, place]
-            if column.iloc[0] == values[0] and (column.to_numpy() == values).all():
+    for name, attribute in s.items():
+        values = attribute.to_numpy()
+        for other, column in table.items():
+            if not column.isna().any() and column.iloc[0] == values[0] and (column.to_numpy() == values).all():
                 warn_caller(
                     f"column {other!r} of X is the sensitive attribute {name!r}: the model can use it directly, and "
                     "predictions need it of every person. Leave it out of X, unless this is what you want.",
