@@ -454,11 +454,11 @@ def one_entry(
     """Return what one row contributes, ``(...)``, for its shape and its graph; a kernel may be unknown.
 
     The shape is the batch shape of samples, bandwidths and weights together. The entry needs a gradient if a kernel has
-    a parameter that is learned, whatever the kernel is.
+    a parameter that is learned, whatever the kernel is. Two rows enter, since a network in a kernel may standardize.
     """
     weight = z.new_ones(()) if row_weights is None else row_weights[..., 0].detach()
     for x, kernel in ((z.detach(), kernel_z), (s.detach(), kernel_s)):
-        weight = weight * (x if kernel is None else kernel(x[..., :1, :]))[..., 0, 0]
+        weight = weight * (x if kernel is None else kernel(x[..., :2, :]))[..., 0, 0]
     return weight
 
 

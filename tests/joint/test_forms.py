@@ -292,7 +292,7 @@ LEARNED: dict[str, Callable[[Tensor], Any]] = {
     "laplacian": Laplacian,
     "product": lambda b: Product([Gaussian(b)]),
     "multi_scale": MultiScale,
-    "function of a user": lambda b: lambda x, y=None: Gaussian(b)(x, y),
+    "function of a user, for several rows": lambda b: lambda x, y=None: Gaussian(b)(x, y) if len(x) > 1 else None,
 }
 
 
