@@ -83,20 +83,20 @@ RELEVANT: dict[str, Relevant] = {
     "matched performance": Relevant(
         "accuracy or error at a matched point",
         share=0.005,
-        reason="the point is selected within 1 % of Unfair, so only less than that band can tell two points apart",
+        reason="the point is selected within 1 % of Unfair, so only a margin below 1 % tells two points apart",
     ),
     "gdp": Relevant(
         "GDP, and its spread over heads",
         absolute=0.05,
         share=0.2,
         reason="the paper calls GDP equivalent within .05; on Crime and COMPAS that exceeds the whole range, so it is "
-        "never more than a fifth of the print",
+        "never more than a fifth of the printed number",
     ),
     "naup": Relevant(
         "area under the frontier (nAUP)",
         absolute=0.05,
         share=0.2,
-        reason="one twentieth of its scale from 0 to 1, as for GDP",
+        reason="one twentieth of the scale from 0 to 1; the share as for GDP",
     ),
     "slope": Relevant(
         "slope of an error against n",
@@ -112,7 +112,7 @@ RELEVANT: dict[str, Relevant] = {
     "other": Relevant(
         "times, ratios, information and everything else",
         share=0.2,
-        reason="a fifth of the print; the smallest reduction that the text reports as an effect is 30 %",
+        reason="a fifth of the printed number; the smallest reduction that the text reports as an effect is 30 %",
     ),
 }
 
