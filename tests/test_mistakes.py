@@ -315,6 +315,7 @@ OWN: list[Row] = [
     ("another order, compared", lambda: compare(s=SHUFFLED), ValueError, "X and sensitive_features have"),
     ("scores in another order", lambda: adjust_scores(pd.Series(P), sensitive_features=SHUFFLED),
      ValueError, "scores and sensitive_features have"),
+    ("given in another order", lambda: fc.hsic_test(pd.Series(P), AGE, given=SHUFFLED), ValueError, "z and given"),
     ("other row labels", lambda: fair(s=SERIES.set_axis(range(900, 900 + N))), RowLabelWarning, "different row labels"),
     ("dates with a hole", lambda: fair(s=BORN.where(AGE < 60)), ValueError, "NaN"),
     # The call

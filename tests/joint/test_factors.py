@@ -10,6 +10,7 @@ import torch
 
 from frhsic_core import (
     Categorical,
+    Distance,
     Gaussian,
     InverseMultiquadric,
     Laplacian,
@@ -81,6 +82,13 @@ def test_every_form_is_the_sum_over_all_pairs(sample: str, name: str, form: str)
     expected = on_all_pairs(z, s, form, **kernels)
     # The Gram matrix of a wide kernel is itself rounded: its entries differ from one by 1e-3.
     assert found.item() == pytest.approx(expected.item(), rel=1e-10 if name != "wide" else 1e-8)
+
+
+@pytest.mark.parametrize("kernels", [(Distance(), Gaussian(0.7)), (Gaussian(0.7), Distance()), (Distance(),) * 2])
+def test_two_columns_keep_their_own_kernels(kernels) -> None:
+    z, s = SAMPLES["ages"]
+    named = dict(zip(("kernel_z", "kernel_s"), kernels, strict=True))
+    assert hsic(z, s, **named).item() == pytest.approx(dependence(z, s, **named).item(), rel=1e-10)
 
 
 @pytest.mark.parametrize(("a", "b"), [(1.0, 1.0), (0.5, 2.0), (2.0, 0.7)])

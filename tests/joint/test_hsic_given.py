@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from frhsic_core import Gaussian, hsic, normalized_hsic
+from frhsic_core import Gaussian, hsic, hsic_test, normalized_hsic
 from frhsic_core.joint import conditional_hsic
 from frhsic_core.joint.given import RIDGE, group_operator, smooth_operator
 
@@ -90,3 +90,5 @@ def test_messages() -> None:
         conditional_hsic(Z, S, LABELS, estimator="both")
     with pytest.raises(ValueError, match="given has 4 rows"):
         conditional_hsic(Z, S, LABELS[:4])
+    with pytest.raises(ValueError, match="given has 4 rows but z has 18"):
+        hsic_test(Z, S, given=LABELS[:4])

@@ -118,6 +118,8 @@ def test_constants_carry_no_information() -> None:
     beside = torch.cat([s, torch.full_like(s, 7.7)], -1)
     z = s + s**2
     assert mutual_information(z, beside) == mutual_information(z, s)
+    constants = torch.tensor([1.0, 2.0]).expand(20, 2)
+    assert mutual_information(z, constants) == mutual_information(constants, z) == 0.0
 
 
 def test_bad_input_is_named() -> None:

@@ -10,6 +10,7 @@ import torch
 import frhsic_core as fc
 from frhsic_core import arrays
 from frhsic_core.arrays import free_memory, require_memory
+from frhsic_core.joint import conditional_hsic
 
 
 @pytest.fixture
@@ -47,6 +48,8 @@ def test_free_memory_is_known_here_and_small_calls_do_not_ask(monkeypatch: pytes
     [
         (lambda z, s: fc.khgr(z, s, ridge=0.1), "khgr needs whole matrices"),
         (fc.coco, "coco needs whole matrices"),
+        (lambda z, s: conditional_hsic(z, s, s), "mini-batch"),
+        (lambda z, s: conditional_hsic(z[:130].expand(2, 130, 2), s[:130], s[:130]), "mini-batch"),
         (fc.eipm, "anchors"),
         (lambda z, s: fc.median_bandwidth(z, max_points=None), "max_points"),
     ],

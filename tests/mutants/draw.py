@@ -302,3 +302,17 @@ def tests_of(root: Path, change: Change) -> tuple[str, ...]:
     using = [path for path in sorted(others, reverse=True) if pattern.search(path.read_text(encoding="utf-8"))]
     ordered = [*sorted(files, key=turn), root / change.file, *using]
     return tuple(path.relative_to(root).as_posix() for path in ordered)
+
+
+def elsewhere(root: Path, change: Change) -> tuple[str, ...]:
+    """Return the test files of other folders that call a public name of the changed module, and a user's mistakes.
+
+    A name that more than ten files call says little about where a change would be noticed, and is left out.
+    """
+    tree = ast.parse((root / change.file).read_text(encoding="utf-8"))
+    names = [node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+    texts = {path.relative_to(root).as_posix(): path.read_text("utf-8") for path in (root / "tests").rglob("test_*.py")}
+    calls = ({file for file, text in texts.items() if re.search(rf"\b{name}\(", text)} for name in names)
+    mistakes = {"tests/test_mistakes.py"} & set(texts) if "/paper/" not in change.file else set()
+    named = mistakes.union(*(files for files in calls if len(files) <= 10))
+    return tuple(sorted(named - {file for file in named if "/mutants/" in file} - set(tests_of(root, change))))

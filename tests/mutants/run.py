@@ -4,7 +4,8 @@ Usage: ``python tests/mutants/run.py [--seed 1] [--count 60] [--jobs N] [--only 
 COUNT=120``. Without a seed a new one is drawn and printed.
 
 The mutants are drawn from the syntax tree (see draw.py). The tests of the same folder and the module's doctests should
-notice them, for modules of the paper also the findings and chapters that import them. A mutant that no test can notice
+notice them, for modules of the paper also the findings and chapters that import them. What they do not notice runs
+against the tests of other folders that call a public name of the module. A mutant that no test can notice
 is a table ``[[equivalent]]`` in ``tests/mutants/equivalent.toml`` with the keys ``file``, ``before`` and ``after`` (the
 changed lines, as the list of survivors prints them) and ``reason``. It is not run.
 
@@ -108,6 +109,11 @@ class Runner:
         first = re.search(r"^(?:FAILED|ERROR) (\S+)", output, re.MULTILINE)
         return "" if status == 0 else "time-out" if status is None else first.group(1) if first else "pytest"
 
+    def noticed(self, change: draw.Change, tests: tuple[str, ...], others: tuple[str, ...]) -> str:
+        """Return the first test that notices a change, of its folder or of the others that pass without it."""
+        here = self.outcome(change, tests)
+        return here if here or not others or self.unchanged(others) else self.outcome(change, others)
+
 
 def main(words: list[str] | None = None, root: Path = ROOT) -> int:
     """Run the mutants, print the score; return 1 if it is too low and 2 if the tests fail without a mutant."""
@@ -140,7 +146,8 @@ def main(words: list[str] | None = None, root: Path = ROOT) -> int:
         if faults:
             print("These tests do not pass with the unchanged code:", *faults, sep="\n", file=sys.stderr)
             return 2
-        outcomes = pool.map(runner.outcome, changes, tests.values())
+        others = [draw.elsewhere(root, change) for change in changes]
+        outcomes = pool.map(runner.noticed, changes, tests.values(), others)
         for change, by in zip(changes, outcomes, strict=True):
             print(f"{f'Killed by {by}' if by else 'Survived'}: {shown[change]}\n", flush=True)
             folder = str(Path(change.file).parent)

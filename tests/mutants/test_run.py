@@ -68,6 +68,12 @@ def test_drawn_mutants_run_the_tests_of_their_folder(root: Path, capsys: pytest.
     survivors = re.findall(r"Survived: frhsic_core/part/size.py:7: (\w+)\n  - return x \+ 5\n  \+ (.*)", shown)
     assert sorted(survivors) == [("arithmetic", "return x - 5"), ("constant", "return x + 6")]
     assert {path: path.read_bytes() for path in before} == before
+    other = root / "tests" / "other" / "test_five.py"
+    other.parent.mkdir()
+    other.write_text("from frhsic_core.part.size import unused\n\n\ndef test_five():\n    assert unused(1) == 6\n")
+    assert script.main(WORDS, root) == 0
+    assert capsys.readouterr().out.count("Killed by tests/other/test_five.py::test_five") == 2
+    other.unlink()
     table = (
         '[[equivalent]]\nfile = "frhsic_core/part/size.py"\nbefore = "return x + 5"\nafter = "{}"\nreason = "Unused."\n'
     )
