@@ -467,10 +467,8 @@ def resolve_kernel(
             Categorical() if a in categorical else Gaussian(median_distance(column)) for a, column in columns
         ]
         return factors[0] if len(factors) == 1 else Product(factors)
-    if kernel is None:
-        return Gaussian(median_distance(x))
-    if isinstance(kernel, str):
-        kind = KERNELS[one_of(name, kernel, (*KERNELS, "product"))]
+    if kernel is None or isinstance(kernel, str):
+        kind = KERNELS[one_of(name, "gaussian" if kernel is None else kernel, (*KERNELS, "product"))]
         with_bandwidth = issubclass(kind, _BandwidthKernel)
         return kind(median_distance(x, power=1 if kind is Laplacian else 2)) if with_bandwidth else kind()
     if not callable(kernel):
