@@ -11,7 +11,7 @@ Names are imported on first use, so that ``import frhsic_core`` is fast and draw
 
 from __future__ import annotations
 
-import importlib
+import pkgutil
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.2.0"
@@ -54,19 +54,16 @@ _EXPORTS = {
     ),
 }
 _MODULES = ("auditing", "conditional", "data", "joint", "kernels", "laws", "learning", "paper", "registry", "remedies")
-_HOME = {name: module for module, names in _EXPORTS.items() for name in names}
+_HOME = {name: f"{module}:{name}" for module, names in _EXPORTS.items() for name in names}
+_HOME |= {module: f"{module}:" for module in _MODULES}
 
-__all__ = sorted([*_HOME, *_MODULES])
+__all__ = sorted(_HOME)
 
 
 def __getattr__(name: str) -> Any:
-    if name in _HOME:
-        value = getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
-    elif name in _MODULES:
-        value = importlib.import_module(f"{__name__}.{name}")
-    else:
+    if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = value
+    globals()[name] = value = pkgutil.resolve_name(f"{__name__}.{_HOME[name]}")
     return value
 
 
