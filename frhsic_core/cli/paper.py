@@ -35,8 +35,8 @@ _PARETO += ["lam", "variant", "paper_dependence", "paper_performance", "naup_low
 # Runs -----------------------------------------------------------------------------------------------------------------
 
 
-def _folder(store: Path | None, preset: str) -> Path:
-    return store or (Path("_build/results") if preset == "smoke" else book_folder("results"))
+def _results(store: Path | None, preset: str, name: str) -> ResultStore:
+    return ResultStore(store or (Path("_build/results") if preset == "smoke" else book_folder("results")), name)
 
 
 def run(
@@ -73,9 +73,7 @@ def run(
         for name in EXPERIMENTS if experiment == "all" else (experiment,):
             for plan in plans_for(name, preset, splits=splits, **chosen):
                 left = None if minutes is None else max(0.0, minutes - (time.monotonic() - begin) / 60)
-                status = max(
-                    status, _run(plan, ResultStore(_folder(store, preset), plan.name), minutes=left, **options)
-                )
+                status = max(status, _run(plan, _results(store, preset, plan.name), minutes=left, **options))
     except KeyboardInterrupt:
         raise fail("Finished results are kept. Run the same command again to resume.", status=INTERRUPTED) from None
     raise typer.Exit(status)
@@ -111,7 +109,7 @@ def status(store: Place = None) -> None:
     for table in [table for tables in EXPERIMENTS.values() for table in tables]:
         for preset in PRESETS:
             chosen = experiment_for(table, preset)
-            done, needed = ResultStore(_folder(store, preset), chosen.name).done(), chosen.keys()
+            done, needed = _results(store, preset, chosen.name).done(), chosen.keys()
             counts = (len(needed & done), len(needed), len(chosen.missing(done)))
             rows.append((table, preset, *(f"{count:,}" for count in counts)))
     print_table(("table", "preset", "stored", "of", "jobs left"), rows)
@@ -130,15 +128,15 @@ def tables(
     Exit status: 0 printed; 2 wrong arguments, or nothing is stored.
     """
     one_of("protocol", protocol, ("text", "reference"))
-    name, folder = experiment_for("main", preset).name, _folder(store, preset)
-    rows = ResultStore(folder, name).read()
+    results = _results(store, preset, experiment_for("main", preset).name)
+    rows = results.read()
     rows = rows[(rows["protocol"] == protocol) & (rows["option"] == "")]
     table = pareto_table(rows, dependence="gdp_reference")
     if table.empty:
-        raise ValueError(f"{folder} has no whole sweep of the {protocol} protocol yet. Run: frhsic run main")
+        raise ValueError(f"{results.root} has no whole sweep of the {protocol} protocol yet. Run: frhsic run main")
     shown = beside_paper(table)[_PARETO].dropna(axis=1, how="all")
     cells = [["–" if pd.isna(v) else f"{v:.4g}" if isinstance(v, float) else v for v in line] for line in shown.values]
-    title = f"{name}, {protocol} protocol, {MEASURES['gdp_reference']}"
+    title = f"{results.name}, {protocol} protocol, {MEASURES['gdp_reference']}"
     print_table([column.replace("_", " ") for column in shown], cells, title=title)
 
 
