@@ -6,7 +6,6 @@ import json
 import os
 import warnings
 from collections.abc import Callable
-from functools import partial
 from numbers import Integral
 from pathlib import Path
 from typing import Any, ClassVar, Self, cast
@@ -47,8 +46,6 @@ _LOGIT = 15.0  # probabilities of exactly 0 and 1 count as this logit
 _PLACES = 1000  # of S, at which the distribution of scores is estimated
 _LEVELS = 400  # of the scores
 _SHARES = np.linspace(0.0, 1.0, 401)  # at which quantiles are averaged
-
-Guess = Callable[[np.ndarray], np.ndarray]
 
 
 def logits(probabilities: np.ndarray) -> np.ndarray:
@@ -175,10 +172,13 @@ class Adjustment:
         self.classifier = classifier
         self.basis = AttributeBasis("spline")
 
-    def fit(self, score: np.ndarray, frame: pd.DataFrame, guess: Guess | None = None) -> Adjustment:
-        """Fit on scores (logits of a classifier) and attributes; ``guess`` turns φ(S) into ĝ of the same samples."""
+    def fit(self, score: np.ndarray, frame: pd.DataFrame, x: Any = None) -> Adjustment:
+        """Fit on scores (logits of a classifier) and attributes; ``"project"`` needs the features x too."""
         phi = self.basis.fit(frame).transform(frame)
-        phi = _with_constant(phi if guess is None else guess(phi))
+        if self.method == "project":
+            self.guess = AttributeGuess()
+            phi = self.guess.fit(x, phi)
+        phi = _with_constant(phi)
         if self.classifier and self.method != "rank":
             self.beta = flat_offset(score, phi)
             return self
@@ -192,16 +192,11 @@ class Adjustment:
                 self.constant = float(brentq(lambda c: expit(mapped + c).mean() - mean, -4 * _LOGIT, 4 * _LOGIT))
         return self
 
-    def __call__(self, score: np.ndarray, frame: pd.DataFrame | None, guess: np.ndarray | None = None) -> np.ndarray:
-        """Return the adjusted scores; ``guess`` is ĝ in place of φ(S)."""
-        frame = None if frame is None else self.basis.in_order(frame)
-        if guess is None:
-            assert frame is not None
-            guess = self.basis.transform(frame)
-        phi = _with_constant(guess)
+    def __call__(self, score: np.ndarray, frame: Any, x: Any = None) -> np.ndarray:
+        """Return the adjusted scores; ``"project"`` needs the features x, and the others the attributes."""
+        phi = _with_constant(self.guess(x) if self.method == "project" else self.basis.transform(frame))
         if self.method == "rank":
-            assert frame is not None
-            return self._mapped(score, frame, phi)
+            return self._mapped(score, self.basis.in_order(frame), phi)
         if self.classifier:
             return score + phi @ self.beta
         return score - (phi @ self.beta - self.center)
@@ -380,11 +375,6 @@ class AttributeGuess:
     those stay whose out-of-bag prediction correlates with them by more than three standard errors.
     """
 
-    def __init__(self, *, seed: int = 0) -> None:
-        self.forest = RandomForestRegressor(
-            100, min_samples_leaf=5, max_features=0.5, oob_score=True, random_state=seed
-        )
-
     def fit(self, X: Any, phi: np.ndarray) -> np.ndarray:
         """Fit on training samples and return their out-of-bag ĝ."""
         centered = phi - phi.mean(0)
@@ -392,10 +382,11 @@ class AttributeGuess:
         vectors = fix_signs(torch.from_numpy(vectors)).numpy()
         kept = values > 1e-6 * values[-1]
         target = centered @ vectors[:, kept] / np.sqrt(values[kept])
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # a sample that every tree has seen gets the mean
+        options: dict[str, Any] = {"max_features": 0.5, "oob_score": True, "random_state": 0}
+        self.forest = RandomForestRegressor(100, min_samples_leaf=5, **options)
+        with warnings.catch_warnings(action="ignore", category=UserWarning):  # a sample of all trees gets the mean
             self.forest.fit(X, target if target.shape[1] > 1 else target[:, 0])
-        guess = np.nan_to_num(self._columns(self.forest.oob_prediction_))
+        guess = np.nan_to_num(self.forest.oob_prediction_.reshape(target.shape))
         spread = guess.std(0)
         correlation = ((guess - guess.mean(0)) * target).mean(0) / np.where(spread > 0, spread, np.inf)
         # Out-of-bag predictions of noise correlate negatively with it, so the test is one-sided.
@@ -403,11 +394,7 @@ class AttributeGuess:
         return guess[:, self.kept]
 
     def __call__(self, X: Any) -> np.ndarray:
-        return self._columns(self.forest.predict(X))[:, self.kept]
-
-    @staticmethod
-    def _columns(values: np.ndarray) -> np.ndarray:
-        return values.reshape(len(values), -1)
+        return self.forest.predict(X).reshape(-1, len(self.kept))[:, self.kept]
 
 
 def require_predictions(model: Any, *, classes: bool) -> None:
@@ -422,10 +409,11 @@ def require_predictions(model: Any, *, classes: bool) -> None:
         raise TypeError(f"{name} is a classifier, but y has numbers to predict: pass a regressor.")
 
 
-class _Adjusted(BaseEstimator):
+class _Adjusted:
     """What the two wrappers share: everything but the form of their predictions."""
 
     predict: Callable[..., np.ndarray]
+    _validate_params: Callable[[], None]
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "method": [StrOptions(set(METHODS))],
         "cv": [Interval(Integral, 2, None, closed="left"), StrOptions({"prefit"})],
@@ -451,15 +439,10 @@ class _Adjusted(BaseEstimator):
             check_is_fitted(given)
         self.estimator_ = given if self.cv == "prefit" else clone(given).fit(X, y)
         self.adjustment_ = None
-        if frame is None:
-            return self
-        guess = None
-        if self.method == "project":
-            self.guess_ = AttributeGuess()
-            self.plan_ = None if sparse.issparse(X) else fit_columns(X)
-            guess = partial(self.guess_.fit, self._numbers(X))
-        adjustment = Adjustment(self.method, classifier=is_classifier(self))
-        self.adjustment_ = adjustment.fit(self._scores(self._unseen(X, y)), frame, guess)
+        if frame is not None:
+            self.plan_ = None if sparse.issparse(X) or self.method != "project" else fit_columns(X)
+            adjustment = Adjustment(self.method, classifier=is_classifier(self))
+            self.adjustment_ = adjustment.fit(self._scores(self._unseen(X, y)), frame, self._numbers(X))
         return self
 
     def _how(self) -> str:
@@ -475,7 +458,8 @@ class _Adjusted(BaseEstimator):
         return np.asarray(cross_val_predict(clone(self.estimator_), X, y, cv=folds, method=self._how()))
 
     def _numbers(self, X: Any) -> Any:
-        return X if sparse.issparse(X) else columns_of(X, self.plan_)
+        """Return the features from which ``"project"`` guesses S."""
+        return X if self.plan_ is None else columns_of(X, self.plan_)
 
     def _read_target(self, y: Any) -> np.ndarray:
         """Return the checked target, and keep the classes of a classifier."""
@@ -499,7 +483,7 @@ class _Adjusted(BaseEstimator):
         if self.adjustment_ is None:
             return score
         if self.method == "project":
-            return self.adjustment_(score, None, self.guess_(self._numbers(X)))
+            return self.adjustment_(score, None, self._numbers(X))
         if s is None:
             raise ValueError(
                 f"sensitive_features is missing: {type(self).__name__} needs S of every sample that it predicts. Pass "
@@ -515,14 +499,16 @@ class _Adjusted(BaseEstimator):
         return float(metric(y, self.predict(X, sensitive_features=sensitive_features), sample_weight=sample_weight))
 
     def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
+        tags: Tags = super().__sklearn_tags__()  # type: ignore[misc]  # of the other bases
         tags.target_tags.required = True
+        if tags.classifier_tags is not None:
+            tags.classifier_tags.multi_class = False
         inner = get_tags(self.estimator).input_tags
         tags.input_tags.sparse, tags.input_tags.allow_nan = inner.sparse, inner.allow_nan
         return tags
 
 
-class AdjustedRegressor(RegressorMixin, _Adjusted):
+class AdjustedRegressor(_Adjusted, RegressorMixin, BaseEstimator):
     """Wrap a regressor and adjust its predictions along S; **most methods need S to predict**.
 
     The mean along S is fitted on out-of-fold predictions, since predictions of the training samples are too good. For
@@ -547,14 +533,12 @@ class AdjustedRegressor(RegressorMixin, _Adjusted):
     True
     """
 
-    score = _Adjusted.score
-
     def predict(self, X: Any, *, sensitive_features: ArrayLike | None = None) -> np.ndarray:
         """Return the adjusted predictions."""
         return self._adjusted(X, sensitive_features)
 
 
-class AdjustedClassifier(ClassifierMixin, _Adjusted):
+class AdjustedClassifier(_Adjusted, ClassifierMixin, BaseEstimator):
     """Wrap a binary classifier and flatten its probabilities along S; **most methods need S to predict**.
 
     The adjustment acts on the logit, so that probabilities stay between 0 and 1. With ``method="mean"`` the mean
@@ -588,8 +572,6 @@ class AdjustedClassifier(ClassifierMixin, _Adjusted):
     True
     """
 
-    score = _Adjusted.score
-
     def predict_proba(self, X: Any, *, sensitive_features: ArrayLike | None = None) -> np.ndarray:
         """Return the adjusted probabilities of both classes."""
         positive = expit(self._adjusted(X, sensitive_features))
@@ -599,8 +581,3 @@ class AdjustedClassifier(ClassifierMixin, _Adjusted):
         """Return the class with the larger adjusted probability."""
         positive = self.predict_proba(X, sensitive_features=sensitive_features)[:, 1] > 0.5
         return cast(np.ndarray, self.classes_[positive.astype(int)])
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        return tags

@@ -428,8 +428,7 @@ def fit_predict(
     is trained for each λ. The models without a remedy have to come first.
     """
     found = []
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the table shows what a fit was worth
+    with warnings.catch_warnings(action="ignore"):  # the table shows what a fit was worth
         for lam in grid if key == "encoder" else (1.0,):
             start = time.process_time()
             value = FittedRemedy(key, name, known, task=task, lam=lam, seed=seed)(new[0], new[2])
@@ -561,8 +560,7 @@ class RemediedModel(BaseEstimator):
         self.needs_s_ = REMEDIES[self.remedy].needs_s
         folds = KFold if self.task == "regression" else StratifiedKFold
         unseen = np.empty(len(target))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the audit shows what a fit was worth
+        with warnings.catch_warnings(action="ignore"):  # the audit shows what a fit was worth
             for train, test in folds(5, shuffle=True, random_state=0).split(table, target):
                 self._fit(table.iloc[train], target[train], frame.iloc[train].reset_index(drop=True))
                 unseen[test] = self._scores(table.iloc[test], frame.iloc[test].reset_index(drop=True))
