@@ -18,8 +18,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from frhsic_core.arrays import require_same_rows
-
-Array = NDArray[np.float64]
+from frhsic_core.conditional._curve import Array
 
 CATEGORIES = 50  # more distinct words than this are an identifier, not an attribute
 MIN_ROWS = 20
@@ -294,6 +293,7 @@ def read_columns(
 MAX_ROWS = 5_000_000
 _PART = 250_000
 _CELLS = 5_000_000  # of a CSV file, in one part
+_AS_WRITTEN: dict[str, Any] = {"dtype": str, "keep_default_na": False, "encoding": "utf-8-sig"}
 _DELIMITERS = (",", ";", "\t", "|")
 _PARQUET = (".parquet", ".pq")
 _KEY = "\0"  # the column of random keys
@@ -352,8 +352,7 @@ def read_text(path: Path) -> pd.DataFrame:
     """Return the whole table with every cell of a CSV file as it is written, to write it again with more columns."""
     if _is_parquet(path):
         return pd.read_parquet(path)
-    options: dict[str, Any] = {"dtype": str, "keep_default_na": False, "encoding": "utf-8-sig"}
-    return pd.read_csv(path, sep=_header(path)[1], skipinitialspace=True, **options)
+    return pd.read_csv(path, sep=_header(path)[1], skipinitialspace=True, **_AS_WRITTEN)
 
 
 def _require(names: list[str], wanted: list[str], where: str) -> None:
@@ -378,9 +377,8 @@ def _header(path: Path) -> tuple[list[str], str]:
     """Return the names of the columns of a CSV file and its delimiter, the one that gives most columns."""
     best: tuple[list[str], str] = ([], ",")
     for delimiter in _DELIMITERS:
-        options = {"header": None, "nrows": 1, "dtype": str, "keep_default_na": False, "encoding": "utf-8-sig"}
         try:
-            names = [str(name) for name in pd.read_csv(path, sep=delimiter, **options).iloc[0]]
+            names = list(map(str, pd.read_csv(path, sep=delimiter, header=None, nrows=1, **_AS_WRITTEN).iloc[0]))
         except pd.errors.ParserError:
             continue
         if len(names) > len(best[0]):
@@ -433,14 +431,12 @@ def _collect(parts: Iterable[pd.DataFrame], max_rows: int, random_state: int) ->
     """Join the parts; of more than ``max_rows`` rows keep those with the smallest random keys, in their order."""
     generator = np.random.default_rng(random_state)
     kept: list[pd.DataFrame] = []
-    rows = held = 0
+    rows = 0
     for part in parts:
         rows += len(part)
-        held += len(part)
         kept.append(part.assign(**{_KEY: generator.random(len(part))}))
-        if held > max_rows + max(max_rows // 4, _PART):
+        if sum(map(len, kept)) > max_rows + max(max_rows // 4, _PART):
             kept = [_smallest(kept, max_rows)]
-            held = max_rows
     if rows == 0:
         raise ValueError("the file has a header but no rows: check the file.")
     return _smallest(kept, max_rows).drop(columns=_KEY), rows

@@ -11,14 +11,15 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from scipy import stats
+from sklearn import config_context
 from sklearn.linear_model import RidgeCV
 from sklearn.metrics import roc_auc_score
-from sklearn.model_selection import KFold
+from sklearn.model_selection import KFold, cross_val_predict
 from sklearn.preprocessing import SplineTransformer
 
 from frhsic_core.arrays import RandomState, as_seed, warn_caller
 from frhsic_core.auditing._input import CATEGORIES, MIN_ROWS, Column, Columns, far_codes, read_columns
-from frhsic_core.auditing._representation import audit_representation
+from frhsic_core.auditing._representation import FOLDS, audit_representation
 from frhsic_core.auditing._results import (
     KHGR_RIDGE,
     MEASURES,
@@ -31,16 +32,13 @@ from frhsic_core.auditing._results import (
     extremes,
 )
 from frhsic_core.bounds import gdp_bound
-from frhsic_core.conditional._curve import Curve, Smoother
+from frhsic_core.conditional._curve import Array, Curve, Smoother
 from frhsic_core.joint import distance_correlation, hsic_test, khgr
-
-Array = NDArray[np.float64]
 
 _CLASSES = 20  # at most so many different whole numbers are classes
 _LABEL_ROWS = 50  # fewer people with a label have no curve
 GROUPS = 4
 FIT_ROWS = 100_000  # for the control features
-FOLDS = 5
 _KNOTS = 6
 TEST_ROWS = 20_000  # of several columns
 PROBE_ROWS = 20_000
@@ -136,12 +134,12 @@ def audit(
     crossed = _crossed(columns.sensitive)
     attributes = tuple(work.attribute(column) for column in (*columns.sensitive, *crossed))
     smallest = min(attribute.rows for attribute in attributes)
-    notes = [f"There are only {smallest} rows: the bands are wide, and their coverage is approximate."]
     doubts = [*_swapped(columns, label), *(far_codes(c.values, repr(c.name)) for c in columns.sensitive)]
-    doubts = list(filter(None, doubts))
-    for doubt in doubts:
+    notes = list(filter(None, doubts))
+    for doubt in notes:
         warn_caller(doubt)
-    notes = [*doubts, *(notes if smallest < 200 else [])]
+    if smallest < 200:
+        notes.append(f"There are only {smallest} rows: the bands are wide, and their coverage is approximate.")
     return Audit(
         attributes=attributes,
         joint=work.joint() if len(attributes) > 1 and not crossed else None,
@@ -517,7 +515,6 @@ def group_table(f: Array, s: Array, curve: Curve, *, weight: Array | None = None
         edges = s[order][np.searchsorted(below, inner * below[-1])]
     edges = np.unique(edges[edges > s.min()])
     _, group = np.unique(np.searchsorted(edges, s, side="left"), return_inverse=True)
-    count = int(group.max()) + 1
     mass = np.bincount(group, w)
     means = np.bincount(group, w * f) / mass
     # Kish's effective number of rows; Student's t because the variance of a group is estimated.
@@ -525,11 +522,9 @@ def group_table(f: Array, s: Array, curve: Curve, *, weight: Array | None = None
     freedom = np.maximum(effective - 1.0, 1.0)
     variance = np.bincount(group, w * (f - means[group]) ** 2) / mass * effective / freedom
     half = stats.t.ppf(1.0 - 0.5 * curve.alpha, freedom) * np.sqrt(variance / effective)
-    start, end = np.full(count, np.inf), np.full(count, -np.inf)
-    np.minimum.at(start, group, s)
-    np.maximum.at(end, group, s)
-    part = np.clip(np.searchsorted(end, curve.s, side="left"), 0, count - 1)
-    inside = [certain_difference(curve, part == k) for k in range(count)]
+    start, end = pd.Series(s).groupby(group).agg(["min", "max"]).to_numpy().T
+    part = np.clip(np.searchsorted(end, curve.s, side="left"), 0, len(end) - 1)
+    inside = [certain_difference(curve, part == k) for k in range(len(end))]
     table = {"start": start, "end": end, "rows": np.bincount(group), "means": means}
     return pd.DataFrame(table | {"low": means - half, "high": means + half, "inside": inside})
 
@@ -637,13 +632,10 @@ def residuals(
         few = nominal or len(levels) <= 2 * _KNOTS
         parts.append(values[:, None] == levels if few else spline.fit_transform(values[:, None]))
     design = np.hstack(parts).astype(np.float64)
-    folds = KFold(FOLDS, shuffle=True, random_state=random_state)
-    left = np.empty(len(f))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # collinear columns are what the ridge is for
-        for train, test in folds.split(design):
-            train = train[:: -(-len(train) // FIT_ROWS)]
-            model = RidgeCV(alphas=(1e-3, 1e-1, 10.0))
-            model.fit(design[train], f[train], sample_weight=None if weight is None else weight[train])
-            left[test] = f[test] - model.predict(design[test])
-    return left
+    folds = KFold(FOLDS, shuffle=True, random_state=random_state).split(design)
+    cuts = [(train[:: -(-len(train) // FIT_ROWS)], test) for train, test in folds]
+    weights = {} if weight is None else {"sample_weight": weight}
+    # Collinear columns are what the ridge is for. A user's routing of metadata is not meant for it.
+    with warnings.catch_warnings(action="ignore"), config_context(enable_metadata_routing=False):
+        fitted = cross_val_predict(RidgeCV(alphas=(1e-3, 1e-1, 10.0)), design, f, cv=cuts, params=weights)
+    return f - fitted

@@ -150,7 +150,7 @@ def audit_representation(
     own = s
     s = s.expand(*batch, *s.shape[-2:]).reshape(-1, n, s.shape[-1])
     z = z.reshape(-1, n, d)
-    f = None
+    parity = None
     if predictions is not None:
         f = as_tensor(predictions, name="predictions").to(z)
         f = f.squeeze(-1) if f.shape[-2:] == (n, 1) else f
@@ -160,6 +160,7 @@ def audit_representation(
                 "probabilities pass the second, predict_proba(X)[:, 1]."
             )
         f = f.expand(*batch, n)
+        parity = torch.stack([gdp(f, own[..., a]) for a in range(own.shape[-1])]).amax(0).double().cpu()
     keep = torch.linspace(0, n - 1, min(n, max_rows), device=z.device).round().long()
     parts: list[list[Tensor]] = []
     for block in torch.arange(len(z)).split(chunk_size):
@@ -173,9 +174,6 @@ def audit_representation(
     normalized_hsic, floor, distance, linear_r2, nonlinear_r2 = (
         torch.cat(column).reshape((*batch, *column[0].shape[1:])) for column in zip(*parts, strict=True)
     )
-    parity = None
-    if f is not None:
-        parity = torch.stack([gdp(f, own[..., a]) for a in range(own.shape[-1])]).amax(0).double().cpu()
     return RepresentationAudit(
         normalized_hsic, floor, distance, linear_r2, nonlinear_r2, parity, bandwidths=BANDWIDTHS, rows=len(keep)
     )

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy import ndimage
 
 from frhsic_core.bounds import DependenceBound
 from frhsic_core.choices import one_of
@@ -364,14 +365,11 @@ def largest_gap(curve: Curve) -> tuple[int, slice]:
     size = np.where(curve.inside, np.abs(curve.gap), -1.0)
     certain = np.where(curve.inside, np.maximum(curve.gap_low, -curve.gap_high), -1.0)
     top = int(np.argmax(certain if certain.max() > 0 else size))
-    near = curve.inside & (np.sign(curve.gap) == np.sign(curve.gap[top])) & (size >= 0.8 * size[top])
     if not curve.smooth:  # levels have no neighbors
         return top, slice(top, top + 1)
-    far = np.flatnonzero(~near)
-    place = np.searchsorted(far, top)
-    first = far[place - 1] + 1 if place > 0 else 0
-    last = far[place] if place < len(far) else len(size)
-    return top, slice(int(first), int(last))
+    near = curve.inside & (np.sign(curve.gap) == np.sign(curve.gap[top])) & (size >= 0.8 * size[top])
+    runs = ndimage.label(near)[0]
+    return top, ndimage.find_objects(runs)[runs[top] - 1][0]
 
 
 def extremes(curve: Curve, where: NDArray[np.bool_] | None = None) -> tuple[int, int]:
@@ -466,15 +464,14 @@ def trend(audit: Audit, attribute: AttributeAudit) -> str:
         return f"{what} depend on {name}, but no difference of the mean between two values of {name} is certain."
     low, high = extremes(curve)
     size = number(difference)
-    ends = sorted((low, high), key=lambda k: curve.s[k])
+    verb, ends = ("rise", (low, high)) if low < high else ("fall", (high, low))
     places = [value_name(attribute, curve.s[k]) for k in ends]
     means = [number(float(curve.mean[k])) for k in ends]
     if attribute.categories:
-        top, bottom = (value_name(attribute, curve.s[k]) for k in (high, low))
+        top, bottom = places if verb == "fall" else places[::-1]
         return (
             f"{what} are highest for {name} {top!r} and lowest for {bottom!r}; the difference of the means is {size}."
         )
-    verb = "rise" if ends[0] == low else "fall"
     return f"{what} {verb} by {size} between {name} {places[0]} and {places[1]}, from {means[0]} to {means[1]}."
 
 
