@@ -1,13 +1,15 @@
-"""HSIC against sums over 4-tuples and all pairings, several attributes, gradients at ties, input and messages.
+"""HSIC against sums over 4-tuples and all pairings, several attributes, and gradients at ties.
 
-The comparison of all forms and paths with their definition is in test_forms.py.
+The comparison of all forms and paths with their definition is in test_forms.py. The table at the end has the messages
+of all statistics of the joint distribution.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from typing import cast
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,10 +23,16 @@ from frhsic_core import (
     Linear,
     MultiScale,
     Product,
+    coco,
+    distance_correlation,
     hsic,
+    hsic_test,
+    khgr,
     median_bandwidth,
+    mutual_information,
     normalized_hsic,
 )
+from frhsic_core.joint import conditional_hsic
 from frhsic_core.kernels import median_distance
 
 KERNELS = {
@@ -111,24 +119,6 @@ def test_loss(generator: torch.Generator) -> None:
     z, s = draw(generator, 20)
     torch.testing.assert_close(HSICLoss(3.0)(z, s), 3 * hsic(z, s))
     assert "lam=3" in repr(HSICLoss(3.0))
-    with pytest.raises(ValueError, match="lam is -1"):
-        HSICLoss(-1)
-    with pytest.raises(TypeError, match=r"lam is 'auto'.*FairClassifier"):
-        HSICLoss(cast(float, "auto"))
-    with pytest.raises(ValueError, match="biased, unbiased, normalized"):
-        HSICLoss(1, estimator="best")
-
-
-def test_errors_say_what_to_do() -> None:
-    z = np.zeros((5, 1))
-    with pytest.raises(ValueError, match="estimator is 'best': choose one of biased, unbiased"):
-        hsic(z, z, estimator="best")
-    with pytest.raises(ValueError, match="mask keeps 2 rows: the unbiased estimator needs at least 4"):
-        hsic(z, z, mask=[1, 1, 0, 0, 0], estimator="unbiased")
-    with pytest.raises(ValueError, match="mask keeps no row"):
-        hsic(z, z, mask=[0] * 5)
-    with pytest.raises(TypeError, match="pass a kernel such as Gaussian"):
-        hsic(z, z, kernel_z=1.0)
 
 
 @pytest.mark.parametrize(
@@ -141,3 +131,49 @@ def test_a_kernel_may_be_given_by_name(name: str, kind: type, generator: torch.G
     for statistic in (hsic, normalized_hsic):
         expected = statistic(z, s, kernel_z=kernels[0], kernel_s=kernels[1])
         torch.testing.assert_close(statistic(z, s, kernel_z=name, kernel_s=name), expected)
+
+
+SIX = np.arange(6.0)
+PAIRS = [0, 0, 1, 1, 2, 2]
+MISTAKES: list[tuple[Callable[..., Any], dict[str, Any], type[Exception], str]] = [
+    (hsic, {"estimator": "best"}, ValueError, "estimator is 'best': choose one of biased, unbiased"),
+    (hsic, {"mask": SIX < 2, "estimator": "unbiased"}, ValueError, "mask keeps 2 rows: .*needs at least 4"),
+    (hsic, {"mask": SIX < 0}, ValueError, "mask keeps no row"),
+    (hsic, {"kernel_z": 1.0}, TypeError, "pass a kernel such as Gaussian"),
+    (lambda z, s: HSICLoss(-1), {}, ValueError, "lam is -1"),
+    (lambda z, s: HSICLoss("auto"), {}, TypeError, r"lam is 'auto'.*FairClassifier"),
+    (lambda z, s: HSICLoss(1, estimator="best"), {}, ValueError, "biased, unbiased, normalized"),
+    (conditional_hsic, {"given": PAIRS, "estimator": "both"}, ValueError, "estimator"),
+    (conditional_hsic, {"given": PAIRS[:4]}, ValueError, "given has 4 rows"),
+    (hsic_test, {"method": "auto"}, ValueError, "method is 'auto'"),
+    (hsic_test, {"alpha": 5}, ValueError, "alpha is 5: a level lies strictly between 0 and 1"),
+    (hsic_test, {"method": "permutation", "n_permutations": 0}, ValueError, "n_permutations"),
+    (lambda z, s: hsic_test(z[:3], s[:3], method="spectral"), {}, ValueError, "z has 3 rows: at least 4 are needed"),
+    (hsic_test, {"clusters": PAIRS}, ValueError, "clusters needs permutations"),
+    (hsic_test, {"clusters": PAIRS[:3], "method": "permutation"}, ValueError, "clusters has shape"),
+    (hsic_test, {"clusters": [0, 0, 0, 1, 1, 2], "method": "permutation"}, ValueError, "nothing to exchange"),
+    (hsic_test, {"clusters": PAIRS, "given": list("ababab")}, ValueError, "given varies"),
+    (hsic_test, {"clusters": PAIRS, "given": SIX, "method": "aggregated"}, ValueError, "discrete given"),
+    (hsic_test, {"given": ["a", None] * 3}, ValueError, "missing"),
+    (hsic_test, {"given": [*SIX[:5], np.inf]}, ValueError, "infinite"),
+    (hsic_test, {"given": ["a", "b"]}, ValueError, "given has 2 rows but z has 6"),
+    (hsic_test, {"given": np.zeros((6, 0))}, ValueError, "no columns"),
+    (hsic_test, {"given": list("abcdef")}, ValueError, "fewer groups"),
+    (distance_correlation, {"estimator": "unbiased"}, ValueError, "has no root; pass squared=True"),
+    (distance_correlation, {"estimator": "plain"}, ValueError, "estimator is 'plain': choose one of biased, unbiased"),
+    (lambda z, s: distance_correlation(z[:3], s[:3], squared=True, estimator="unbiased"), {}, ValueError,
+     "z has 3 rows: at least 4 are needed"),
+    (mutual_information, {"k": 6}, ValueError, "k is 6 but there are 6 rows: k must lie between 1 and 5"),
+    (mutual_information, {"k": 0}, ValueError, "k is 0 but there are 6 rows"),
+    *((khgr, {"ridge": ridge}, ValueError, "must be positive; without regularisation the sample kHGR is one")
+      for ridge in (0.0, -1.0, float("nan"), (0.1, 0.0))),
+    (khgr, {"ridge": (1.0, 1.0, 1.0)}, ValueError, "ridge has 3 values: pass one positive number, or two"),
+    (khgr, {}, TypeError, "ridge"),
+    (coco, {"kernel_s": 1.0}, TypeError, r"kernel_s is 1\.0"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("statistic", "options", "error", "text"), MISTAKES)
+def test_errors_say_what_to_do(statistic: Any, options: dict[str, Any], error: type[Exception], text: str) -> None:
+    with pytest.raises(error, match=text):
+        statistic(SIX, SIX, **options)

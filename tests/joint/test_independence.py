@@ -205,18 +205,6 @@ def test_few_permutations_cannot_reject() -> None:
     assert not result.reject
 
 
-def test_bad_input_is_named() -> None:
-    z, s = pairs(18, 10)
-    with pytest.raises(ValueError, match="method is 'auto'"):
-        hsic_test(z, s, method="auto")
-    with pytest.raises(ValueError, match=r"alpha is 5: a level lies strictly between 0 and 1"):
-        hsic_test(z, s, alpha=5)
-    with pytest.raises(ValueError, match="n_permutations"):
-        hsic_test(z, s, method="permutation", n_permutations=0)
-    with pytest.raises(ValueError, match=r"z has 3 rows: at least 4 are needed"):
-        hsic_test(z[:3], s[:3], method="spectral")
-
-
 class Own:
     """A kernel of a user, with a bandwidth."""
 

@@ -120,11 +120,3 @@ def test_constants_carry_no_information() -> None:
     assert mutual_information(z, beside) == mutual_information(z, s)
     constants = torch.tensor([1.0, 2.0]).expand(20, 2)
     assert mutual_information(z, constants) == mutual_information(constants, z) == 0.0
-
-
-def test_bad_input_is_named() -> None:
-    z, s = gaussian(13, 6, 0.5)
-    with pytest.raises(ValueError, match=r"k is 6 but there are 6 rows: k must lie between 1 and 5"):
-        mutual_information(z, s, k=6)
-    with pytest.raises(ValueError, match=r"k is 0 but there are 6 rows"):
-        mutual_information(z, s, k=0)

@@ -117,20 +117,3 @@ def test_a_constant_gives_zero_and_a_finite_gradient(norm) -> None:
         assert value.item() == 0
         assert torch.equal(gradient, torch.zeros_like(gradient))
         assert norm(ages, constant.detach(), kernel_s=kernel).item() == 0
-
-
-@pytest.mark.parametrize("ridge", [0.0, -1.0, float("nan"), (0.1, 0.0)])
-def test_a_ridge_that_is_not_positive_is_refused(ridge) -> None:
-    z, s = sample(7)
-    with pytest.raises(ValueError, match=r"must be positive; without regularisation the sample kHGR is one"):
-        khgr(z, s, ridge=ridge)
-
-
-def test_bad_input_is_named() -> None:
-    z, s = sample(8)
-    with pytest.raises(ValueError, match=r"ridge has 3 values: pass one positive number, or two"):
-        khgr(z, s, ridge=(1.0, 1.0, 1.0))  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="ridge"):
-        khgr(z, s)  # type: ignore[call-arg]
-    with pytest.raises(TypeError, match=r"kernel_s is 1\.0"):
-        coco(z, s, kernel_s=1.0)  # type: ignore[arg-type]
