@@ -20,7 +20,6 @@ from frhsic_core.data import (
     Dataset,
     Provenance,
     adult,
-    available_datasets,
     crime,
     load_dataset,
     loading,
@@ -71,18 +70,16 @@ def test_crime_names_are_those_of_the_documentation() -> None:
     assert tuple(listed.str.strip()) == crime.COLUMNS
 
 
-def test_the_names_and_what_is_said_of_a_wrong_one() -> None:
-    assert {"adult", "acs_income", "meps", "crime", "compas", "synthetic"} <= set(available_datasets())
-    with pytest.raises(ValueError, match=r"dataset is 'adlut' .*'adult'"):
-        load_dataset("adlut")
-    with pytest.raises(ValueError, match="source of adult"):
-        load_dataset("adult", source="extract")
-    with pytest.raises(ValueError, match="at least one row"):
-        load_dataset("synthetic", n=0)
-    with pytest.raises(TypeError, match="synthetic has no setting rho: it takes signal"):
-        load_dataset("synthetic", rho=0.5)
-    with pytest.raises(TypeError, match="adult has no setting signal"):
-        load_dataset("adult", signal="strong")
+@pytest.mark.parametrize(("name", "options", "error", "text"), [
+    ("adlut", {}, ValueError, r"dataset is 'adlut' .*'adult'"),
+    ("adult", {"source": "extract"}, ValueError, "source of adult"),
+    ("synthetic", {"n": 0}, ValueError, "at least one row"),
+    ("synthetic", {"rho": 0.5}, TypeError, "synthetic has no setting rho: it takes signal"),
+    ("adult", {"signal": "strong"}, TypeError, "adult has no setting signal"),
+])  # fmt: skip
+def test_what_is_said_of_a_wrong_one(name: str, options: dict[str, object], error: type[Exception], text: str) -> None:
+    with pytest.raises(error, match=text):
+        load_dataset(name, **options)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("name", ["synthetic", "people"])

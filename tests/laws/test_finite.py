@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
@@ -14,9 +15,10 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 from scipy.stats import wasserstein_distance
 
-from frhsic_core.kernels import Gaussian
-from frhsic_core.laws import FiniteLaw
+from frhsic_core.kernels import Gaussian, Laplacian
+from frhsic_core.laws import FiniteLaw, GaussianPair
 from frhsic_core.laws.finite import wasserstein
+from frhsic_core.laws.quadrature import normal_expectation
 
 KERNEL_Z, KERNEL_S = Gaussian(0.8), Gaussian(1.2)
 THIRD = Fraction(1, 3)
@@ -294,15 +296,21 @@ def test_impossible_tables(probabilities: object, message: str) -> None:
         FiniteLaw([0, 1], [0, 1], probabilities)
 
 
-def test_other_errors() -> None:
-    law = random_law(13)
-    with pytest.raises(ValueError, match=r"kernel_z has shape \(3, 3\)"):
-        law.hsic(np.eye(3), np.eye(3))
-    with pytest.raises(ValueError, match=r"kernel_s has shape \(4, 4\)"):
-        law.hsic(np.eye(4), np.eye(4))
-    with pytest.raises(ValueError, match=r"head has shape \(2,\)"):
-        law.gdp([1.0, 2.0])
-    with pytest.raises(ValueError, match="m is -1"):
-        law.spectral_tail(KERNEL_Z, KERNEL_S, m=-1)
-    with pytest.raises(ValueError, match="distance has negative"):
-        wasserstein(np.array([1.0, -1.0]), np.array([[0.0, math.inf], [math.inf, 0.0]]))
+@pytest.mark.parametrize(("call", "error", "text"), [
+    (lambda: random_law(13).hsic(np.eye(3), np.eye(3)), ValueError, r"kernel_z has shape \(3, 3\)"),
+    (lambda: random_law(13).hsic(np.eye(4), np.eye(4)), ValueError, r"kernel_s has shape \(4, 4\)"),
+    (lambda: random_law(13).gdp([1.0, 2.0]), ValueError, r"head has shape \(2,\)"),
+    (lambda: random_law(13).spectral_tail(KERNEL_Z, KERNEL_S, m=-1), ValueError, "m is -1"),
+    (lambda: wasserstein(np.array([1.0, -1.0]), np.array([[0.0, math.inf], [math.inf, 0.0]])), ValueError,
+     "distance has negative"),
+    *((lambda rho=rho: GaussianPair(rho), ValueError, "rho is") for rho in (1.0, -1.0, 1.5, math.nan)),
+    (lambda: GaussianPair(0.5).hsic(Laplacian(1.0), KERNEL_S), TypeError, r"kernel_z is Laplacian: .*Gaussian\(bandwi"),
+    (lambda: GaussianPair(0.5).hsic(KERNEL_Z, "gaussian"), TypeError, "kernel_s is str"),
+    (lambda: GaussianPair(0.5).expected_mmd(Gaussian(torch.ones(2))), ValueError, r"kernel_z .* of shape \(2,\)"),
+    (lambda: GaussianPair(0.5).eipm_limit(KERNEL_Z, bandwidth=-1.0), ValueError, r"smoothing bandwidth is -1\.0"),
+    (lambda: GaussianPair(0.5).spectral_tail(KERNEL_Z, Gaussian(1e-4), m=1), ArithmeticError, "larger bandwidth on S"),
+    (lambda: normal_expectation(lambda s: math.sin(1e6 * s) ** 2), ArithmeticError, "points where the integrand bends"),
+])  # fmt: skip
+def test_errors_say_what_to_do(call: Callable[[], object], error: type[Exception], text: str) -> None:
+    with pytest.raises(error, match=text):
+        call()

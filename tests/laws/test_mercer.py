@@ -144,8 +144,3 @@ def test_independence_and_empty_requests() -> None:
     assert GaussianPair(0.5).delta_coefficients(one, one, m=0).shape == (0,)
     assert GaussianPair(0.5).delta_coefficients(one, one, m=1).shape == (1,)
     assert MercerSystem(1.0).eigenfunctions(np.zeros((2, 3)), 1).shape == (2, 3, 1)
-
-
-def test_a_spectrum_too_flat_is_refused() -> None:
-    with pytest.raises(ArithmeticError, match="larger bandwidth on S"):
-        GaussianPair(0.5).spectral_tail(Gaussian(1.0), Gaussian(1e-4), m=1)

@@ -36,15 +36,11 @@ def test_updates() -> None:
 
 
 def test_names() -> None:
-    """Names, numbers and policies are understood; others are refused by name."""
+    """Names, numbers and policies are understood."""
     assert resolve_policy("every_batch") == BandwidthPolicy()
     assert resolve_policy(BandwidthPolicy(5)) == BandwidthPolicy(5)
     assert [resolve_policy(name).max_points for name in ("every_batch", "moving_average")] == [128, 128]
     assert resolve_policy("moving_average").rate == 0.1
-    with pytest.raises(ValueError, match="bandwidth is 'sometimes'"):
-        resolve_policy("sometimes")
-    with pytest.raises(ValueError, match=r"bandwidth is 0\.0"):
-        resolve_policy(0.0)
 
 
 def test_guard() -> None:

@@ -15,7 +15,7 @@ from frhsic_core import FairClassifier, hsic, hsic_test, median_bandwidth
 from frhsic_core.joint import conditional_hsic
 from frhsic_core.joint.given import Given, read_given
 from frhsic_core.kernels import Categorical, Gaussian, Linear, Product
-from frhsic_core.learning import FRHSIC, DCor, Trainer
+from frhsic_core.learning import FRHSIC, Trainer
 from frhsic_core.learning.data import Batch, TrainingData
 from frhsic_core.learning.selection import validation_table
 
@@ -202,13 +202,5 @@ def test_the_penalty_of_a_mixed_attribute_has_a_product_kernel() -> None:
     torch.testing.assert_close(penalty(batch(source, z), refresh=True)[0], expected)
 
 
-def test_messages() -> None:
-    with pytest.raises(ValueError, match="control_features"):
-        prepared(FRHSIC(condition="controls"), data())
-    with pytest.raises(ValueError, match="condition is 'labels'"):
-        DCor(condition="labels")
-    with pytest.raises(ValueError, match="categorical needs"):
-        FRHSIC(categorical=[0])
-    with pytest.raises(ValueError, match="unbiased"):
-        FRHSIC(estimator="unbiased", condition="controls")
+def test_a_part_has_its_controls() -> None:
     assert data(control=CONTROLS["numbers"]).part(torch.arange(5)).control.shape == (1, 5, 2)

@@ -406,9 +406,6 @@ def test_attribute_bandwidths() -> None:
         penalty = on_z(bandwidth_s=rule)
         penalty.setup(data, dataset=torch.tensor([1, 0, 1]), generators=[], representation=3)
         torch.testing.assert_close(penalty.sigma_s[:, 0], expected[[1, 0, 1]])
-    for rule in (0.0, -0.5, float("nan")):
-        with pytest.raises(ValueError, match="bandwidth_s is"):
-            on_z(bandwidth_s=rule).setup(data, dataset=torch.tensor([0]), generators=[], representation=3)
 
 
 def test_bins_agree_with_numpy() -> None:
@@ -430,6 +427,13 @@ def test_bins_agree_with_numpy() -> None:
         (lambda: on_z(kernel="rbf"), "kernel is 'rbf'"),
         (lambda: on_z(scale="l2"), "scale is 'l2'"),
         (lambda: on_z(condition="y"), "condition is 'y'"),
+        (lambda: DCor(condition="labels"), "condition is 'labels'"),
+        (lambda: FRHSIC(categorical=[0]), "categorical needs"),
+        (lambda: FRHSIC(estimator="unbiased", condition="controls"), "unbiased"),
+        (lambda: value(FRHSIC(condition="controls")), "control_features"),
+        (lambda: on_z(bandwidth="sometimes"), "bandwidth is 'sometimes'"),
+        (lambda: on_z(bandwidth=0.0), r"bandwidth is 0\.0"),
+        *((partial(value, on_z(bandwidth_s=rule)), "bandwidth_s is") for rule in (0.0, -0.5, float("nan"))),
         (lambda: FREM(power=3), "power is 3"),
         (lambda: FREM(anchors=0), "anchors is 0"),
         (lambda: FREM(smoothing=0.0), "smoothing is 0.0"),
@@ -442,6 +446,7 @@ def test_bins_agree_with_numpy() -> None:
         (lambda: value(on_z(bandwidth_s="mean")), "bandwidth_s is 'mean'"),
         (lambda: make_penalty("fair"), "method is 'fair'"),
         (lambda: make_penalty("frhsic", protocol="paper"), "protocol is 'paper'"),
+        (lambda: make_penalty("dcor", power=2), r"no \['power'\]"),
     ],
 )
 def test_errors_name_what_was_given(make: object, text: str) -> None:
