@@ -175,6 +175,16 @@ def full_ledger(once: Callable[[str, Callable[[], Any]], Any]) -> Any:
     return once("ledger", ledger)
 
 
+@pytest.fixture(autouse=True)
+def _private_folders(request: pytest.FixtureRequest) -> None:
+    """Hide the user's folders from tests of data and commands; those marked ``data`` see the real data."""
+    if request.path.parent in (Path(__file__).parent / "cli", Path(__file__).parent / "data"):
+        monkeypatch, folder = map(request.getfixturevalue, ("monkeypatch", "tmp_path"))
+        monkeypatch.setenv("FRHSIC_CACHE", str(folder / "cache"))
+        if request.node.get_closest_marker("data") is None:
+            monkeypatch.delenv("FRHSIC_DATA", raising=False)
+
+
 @pytest.fixture
 def generator() -> torch.Generator:
     """Return a generator with a fixed seed, fresh for each test."""

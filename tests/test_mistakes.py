@@ -491,10 +491,8 @@ def test_a_mistake(call: Callable[..., Any], kind: type, words: str, tmp_path: P
     elif kind is Right:
         assert bool(call())
     elif issubclass(kind, Warning):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            with pytest.warns(kind, match=words):
-                call()
+        with warnings.catch_warnings(action="ignore"), pytest.warns(kind, match=words):
+            call()
     else:
         with pytest.raises(kind, match=words):
             call()

@@ -37,8 +37,7 @@ def model(lam: Any = "auto", *, kind: Any = FairClassifier, **selection: Any) ->
 
 def fitted(given: Data, **selection: Any) -> Any:
     x, y, s = given
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # too few epochs, and an unmet rule where a test asks for one
+    with warnings.catch_warnings(action="ignore"):  # too few epochs, and an unmet rule where a test asks for one
         return model(**selection).fit(x, y, sensitive_features=s)
 
 

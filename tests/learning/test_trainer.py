@@ -192,6 +192,8 @@ def test_datasets_along_the_stack() -> None:
     encoder, head = stack.lone(1)
     torch.testing.assert_close(head(encoder(-x)).squeeze(-1), stack.output(-x)[1])
     torch.testing.assert_close(stack.probabilities(x)[1], torch.sigmoid(head(encoder(x)).squeeze(-1)))
+    with pytest.raises(ValueError, match="2 columns but the models were trained on 3"):
+        stack.encode(torch.zeros(4, 2))
 
 
 def test_the_same_numbers_in_any_container_give_the_same_model() -> None:
@@ -292,13 +294,6 @@ def test_bad_data(spoil: object, error: type, text: str) -> None:
     """NaN, text, constants and rows that do not match are refused before training."""
     with pytest.raises(error, match=text):
         Trainer(*spoil(*sample()), device="cpu")  # type: ignore[operator]
-
-
-def test_a_model_of_other_width_is_refused() -> None:
-    """Encoding rows with other columns says so."""
-    result = trainer(epochs=1).fit()
-    with pytest.raises(ValueError, match="2 columns but the models were trained on 3"):
-        result.encode(torch.zeros(4, 2))
 
 
 def test_unfair_needs_no_attribute_and_penalties_are_copied() -> None:

@@ -14,8 +14,7 @@ from frhsic_core.paper.experiments.levels_and_coverage import _kci, _sample_give
 
 @pytest.fixture(scope="module")
 def causallearn() -> Any:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         return pytest.importorskip("causallearn.utils.KCI.KCI")
 
 

@@ -19,8 +19,7 @@ def hyppo() -> Iterator[Any]:
     numba = pytest.importorskip("numba")
     before, numba.config.DISABLE_JIT = numba.config.DISABLE_JIT, True
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             yield pytest.importorskip("hyppo.independence")
     finally:
         numba.config.DISABLE_JIT = before  # other libraries of this process need it on

@@ -6,12 +6,12 @@ Splits are compared with scikit-learn's scaler and the arithmetic of the release
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+import raw_formats as raw
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,9 +21,6 @@ from frhsic_core.data import Dataset, Provenance, crime, load_dataset, meps
 from frhsic_core.paper import datasets
 from frhsic_core.paper.datasets import REFERENCE_SEEDS, load_variant, split_indices, stack_splits
 from frhsic_core.paper.experiments.cost import ATTRIBUTES
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "data"))
-import raw_formats as raw
 
 SHAPES = {
     ("adult", "text"): (30_162, 103),

@@ -235,12 +235,9 @@ def test_explicit_bandwidths_have_units_too() -> None:
 
 def test_what_leaves_the_range_is_an_error() -> None:
     z, s = sample()
-    with pytest.raises(ValueError, match="hsic leaves the range"):
-        fc.hsic(1e300 * z, s, kernel_z=fc.Linear())
-    with pytest.raises(ValueError, match="coco leaves the range"):
-        fc.coco(1e300 * z, s, kernel_z=fc.Linear())
-    with pytest.raises(ValueError, match="eipm leaves the range"):
-        fc.eipm(1e300 * z, s, kernel_z=fc.Linear())
+    for statistic in (fc.hsic, fc.coco, fc.eipm):
+        with pytest.raises(ValueError, match=f"{statistic.__name__} leaves the range"):
+            statistic(1e300 * z, s, kernel_z=fc.Linear())
     with pytest.raises(ValueError, match="hsic leaves the range"):
         fc.hsic(1e300 * z, 1e300 * s, kernel_z="distance", kernel_s="distance")
     # A bandwidth far below the spread of several attributes is none: infinite distances have weight zero.
