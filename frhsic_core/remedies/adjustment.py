@@ -442,20 +442,21 @@ class _Adjusted:
         if frame is not None:
             self.plan_ = None if sparse.issparse(X) or self.method != "project" else fit_columns(X)
             adjustment = Adjustment(self.method, classifier=is_classifier(self))
-            self.adjustment_ = adjustment.fit(self._scores(self._unseen(X, y)), frame, self._numbers(X))
+            self.adjustment_ = adjustment.fit(self._scores(X, y), frame, self._numbers(X))
         return self
 
-    def _how(self) -> str:
-        return "predict_proba" if is_classifier(self) else "predict"
-
-    def _unseen(self, X: Any, y: np.ndarray) -> np.ndarray:
-        """Return what the estimator gives to samples that it was not fitted on."""
-        if self.cv == "prefit":
-            return np.asarray(getattr(self.estimator_, self._how())(X))
-        folds = min(int(self.cv), *(np.unique(y, return_counts=True)[1] if is_classifier(self) else [len(y)]))
-        if folds < 2:
-            raise ValueError("y has a class with one sample: out-of-fold scores need two of each class.")
-        return np.asarray(cross_val_predict(clone(self.estimator_), X, y, cv=folds, method=self._how()))
+    def _scores(self, X: Any, y: np.ndarray | None = None) -> np.ndarray:
+        """Return predictions, or the logits of probabilities; with y, those of samples that no fit has seen."""
+        how = "predict_proba" if is_classifier(self) else "predict"
+        if y is None or self.cv == "prefit":
+            raw = getattr(self.estimator_, how)(X)
+        else:
+            folds = min(int(self.cv), *(np.unique(y, return_counts=True)[1] if is_classifier(self) else [len(y)]))
+            if folds < 2:
+                raise ValueError("y has a class with one sample: out-of-fold scores need two of each class.")
+            raw = cross_val_predict(clone(self.estimator_), X, y, cv=folds, method=how)
+        raw = np.asarray(raw, dtype=np.float64)
+        return logits(raw[:, 1]) if is_classifier(self) else raw
 
     def _numbers(self, X: Any) -> Any:
         """Return the features from which ``"project"`` guesses S."""
@@ -470,16 +471,11 @@ class _Adjusted:
         self.classes_ = two_classes(y, advice="pass y == value, one class against the others")
         return cast(np.ndarray, y)
 
-    def _scores(self, raw: np.ndarray) -> np.ndarray:
-        """Return predictions, or the logits of probabilities."""
-        raw = np.asarray(raw, dtype=np.float64)
-        return logits(raw[:, 1]) if is_classifier(self) else raw
-
     def _adjusted(self, X: Any, s: ArrayLike | None) -> np.ndarray:
         check_is_fitted(self)
         require_same_rows(X, s, names=("X", "sensitive_features"))
         X = checked_features(self, X, reset=False, **_ANY)
-        score = self._scores(getattr(self.estimator_, self._how())(X))
+        score = self._scores(X)
         if self.adjustment_ is None:
             return score
         if self.method == "project":

@@ -183,5 +183,4 @@ def _transformer(degree: int, knots: np.ndarray) -> SplineTransformer:
 def attribute_matrix(frame: pd.DataFrame) -> np.ndarray:
     """Return numbers as they are and categories as indicators (one of two is enough), for measures of S."""
     parts = [pd.get_dummies(frame[[name]], drop_first=frame[name].nunique() == 2, dtype=np.float64) for name in frame]
-    numbers = [frame[[name]] if frame[name].dtype != object else part for name, part in zip(frame, parts, strict=True)]
-    return pd.concat(numbers, axis=1).to_numpy()
+    return pd.concat(parts, axis=1).to_numpy()

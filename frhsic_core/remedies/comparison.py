@@ -190,9 +190,6 @@ class RemedyComparison:
         """R² or AUC."""
         return "R²" if self.task == "regression" else "AUC"
 
-    def _league(self, needs_s: bool | None) -> pd.DataFrame:
-        return self.table if needs_s is None else self.table[self.table["needs_s"] == needs_s]
-
     def frontier(self) -> pd.DataFrame:
         """Return the rows that no other row beats in both score and distance correlation, the highest score first."""
         return self.table[self.table["non_dominated"]].sort_values("score", ascending=False, kind="stable")
@@ -206,7 +203,7 @@ class RemedyComparison:
         """
         if not within >= 0:
             raise ValueError(f"within is {within}: it must be zero or positive.")
-        rows = self._league(needs_s)
+        rows = self.table if needs_s is None else self.table[self.table["needs_s"] == needs_s]
         if rows.empty:
             raise ValueError(f"no model with needs_s={needs_s} was compared: add such a remedy to remedies.")
         close = rows[rows["score"] >= rows["score"].max() - within]
@@ -269,12 +266,10 @@ class RemedyComparison:
     def __str__(self) -> str:
         splits = self.splits["split"].nunique()
         lines = [f"{len(self.table)} settings on {splits} split{'s' * (splits != 1)}."]
-        for needs, words in ((False, "without S to predict"), (True, "with S to predict")):
-            rows = self._league(needs)
-            if rows.empty:
-                continue
-            plain = rows[rows["remedy"] == PLAIN[needs]].nlargest(1, "score").iloc[0]
-            row = self.best(needs_s=needs)
+        for needs, rows in self.table.groupby("needs_s"):
+            words = "with S to predict" if needs else "without S to predict"
+            plain = rows[rows["remedy"] == PLAIN[bool(needs)]].nlargest(1, "score").iloc[0]
+            row = self.best(needs_s=bool(needs))
             lines.append(
                 f"Among the models {words}, the one without a remedy has {self.score_name} {plain['score']:.3f} and "
                 f"dCor {plain['dcor']:.3f}. The best {self.score_name} is {rows['score'].max():.3f}; within 0.02 "

@@ -25,16 +25,13 @@ def test_every_kind_of_csv(tmp_path: Path, name: str, options: dict[str, str]) -
     assert rows == 3
 
 
-def test_parquet(tmp_path: Path) -> None:
-    FRAME.to_parquet(tmp_path / "a.parquet")
-    pd.testing.assert_frame_equal(read_table(tmp_path / "a.parquet", ["p", "age"])[0], FRAME[["p", "age"]])
-
-
-def test_a_folder_of_parquet_files(tmp_path: Path) -> None:
-    """The files in the order of their names, with the names of partitions as columns."""
+def test_parquet_files(tmp_path: Path) -> None:
+    """A file, and a folder: the files in the order of their names, with the names of partitions as columns."""
     for year, part in ((2020, FRAME), (2021, FRAME.assign(age=FRAME["age"] + 40))):
         (tmp_path / f"year={year}").mkdir()
         part.to_parquet(tmp_path / f"year={year}" / "part.parquet")
+    file = tmp_path / "year=2020" / "part.parquet"
+    pd.testing.assert_frame_equal(read_table(file, ["p", "age"])[0], FRAME[["p", "age"]])
     (tmp_path / "_SUCCESS").write_text("")
     data, rows = read_table(tmp_path, ["age", "year"])
     assert (rows, data["age"].tolist()) == (6, [20, 30, 40, 60, 70, 80])
