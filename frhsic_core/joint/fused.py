@@ -27,7 +27,6 @@ from __future__ import annotations
 import functools
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -554,38 +553,14 @@ class FusedPair:
         return result
 
 
-class _Fused(torch.autograd.Function):
-    """HSIC of one pair of samples; the backward pass recomputes the tiles."""
-
-    @staticmethod
-    def forward(ctx: Any, z: Tensor, pair: FusedPair, estimator: str) -> Tensor:
-        w = pair.weights[: pair.n].double()
-        k, l, product = pair.sums()
-        cross = w @ product
-        if estimator == "unbiased":  # take out the diagonal, where both kernels are one
-            own_k, own_l = 1.0 - pair.offset_z, 1.0 - pair.offset_s
-            k, l, cross = k - w * own_k, l - w * own_l, cross - w @ w * (own_k * own_l)
-        ctx.pair, ctx.estimator, ctx.row_sums = pair, estimator, l
-        return from_sums(cross, k, l, w, estimator=estimator).to(z.dtype)
-
-    @staticmethod
-    @torch.autograd.function.once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        pair, l = ctx.pair, ctx.row_sums
-        w = pair.weights[: pair.n].double()
-        share, both, scale = sum_factors(w.sum(), ctx.estimator)
-        result = pair.gradient(0.5 * both * (w @ l) - share * l)
-        return result.mul_((2.0 * scale * grad * w).unsqueeze(-1)), None, None
-
-
 def fused_hsic(
     z: Tensor,
     s: Tensor,
-    *,
     kernel_z: Gaussian,
     kernel_s: Gaussian,
-    estimator: str = "biased",
     row_weights: Tensor | None = None,
+    *,
+    estimator: str = "biased",
 ) -> Tensor | None:
     """Return exact HSIC of ``(n, d)`` and ``(n, p)`` on a GPU in O(n) memory and O(n²(d + p)) time.
 
@@ -600,7 +575,20 @@ def fused_hsic(
     if row_weights is not None and estimator == "biased":
         weights = row_weights * len(z)
     pair = FusedPair.of(z, s, kernel_z, kernel_s, weights)
-    return None if pair is None else _Fused.apply(z, pair, estimator)
+    if pair is None:
+        return None
+    w = pair.weights[: pair.n].double()
+    k, l, product = pair.sums()
+    cross = w @ product
+    if estimator == "unbiased":  # take out the diagonal, where both kernels are one
+        own_k, own_l = 1.0 - pair.offset_z, 1.0 - pair.offset_s
+        k, l, cross = k - w * own_k, l - w * own_l, cross - w @ w * (own_k * own_l)
+    value = from_sums(cross, k, l, w, estimator=estimator).to(z.dtype)
+    if not (torch.is_grad_enabled() and z.requires_grad):
+        return value
+    share, both, scale = sum_factors(w.sum(), estimator)
+    direction = pair.gradient(0.5 * both * (w @ l) - share * l).mul_(w.unsqueeze(-1))
+    return GradientTerm(value, z, direction, (2.0 * scale).to(z.dtype)[None, None]).differentiable()
 
 
 # Stacks of mini-batches ----------------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from frhsic_core import (
 from frhsic_core.joint import factors
 from frhsic_core.joint.contraction import center, dependence
 from frhsic_core.joint.factors import factor, thin_hsic, thin_pair
-from frhsic_core.joint.streaming import each_element
+from frhsic_core.joint.hsic import each_element
 from frhsic_core.laws import FiniteLaw, GaussianPair
 
 N = 1200

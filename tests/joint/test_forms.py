@@ -35,7 +35,7 @@ from frhsic_core.joint.contraction import (
     inner_product,
 )
 from frhsic_core.joint.factors import thin_hsic
-from frhsic_core.joint.streaming import each_element, streamed_hsic
+from frhsic_core.joint.hsic import each_element, streamed_hsic
 
 FORMS = ("biased", "unbiased", "normalized")
 WEIGHTS = ("none", "weights", "mask")
@@ -131,7 +131,7 @@ def one_pair(engine: Callable[..., Tensor | None], z: Tensor, s: Tensor, **optio
 @pytest.mark.parametrize("kernels", KERNELS)
 @pytest.mark.parametrize("rows", [0, 5, 17], ids=["dense", "blocks of 5", "one block"])
 def test_all_pairs(rows: int, kernels: str, form: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("frhsic_core.joint.streaming.CHUNK", rows)
+    monkeypatch.setattr(sys.modules["frhsic_core.joint.hsic"], "CHUNK", rows)
     engine = partial(one_pair, streamed_hsic) if rows else dependence
     if kind == "weights" and form == "unbiased":
         return  # this form has no weights
@@ -196,16 +196,14 @@ def test_thin_matrices_of_categories_and_a_few_columns(kernel: Any, columns: Any
 @pytest.fixture(params=["dense", "by block", "without memory"])
 def path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Run a public function as it is, and with limits so small that it goes block by block."""
-    module, streaming, memory = (
-        sys.modules[f"frhsic_core.{name}"] for name in ("joint.hsic", "joint.streaming", "arrays")
-    )
+    module, memory = (sys.modules[f"frhsic_core.{name}"] for name in ("joint.hsic", "arrays"))
     if request.param == "by block":
         monkeypatch.setattr(module, "DENSE_ROWS", 5)
     if request.param == "without memory":
         monkeypatch.setattr(memory, "_SMALL", 0)
         monkeypatch.setattr(memory, "free_memory", lambda device: 6 * 8 * 17**2 - 1)
     if request.param != "dense":
-        monkeypatch.setattr(streaming, "CHUNK", 7)
+        monkeypatch.setattr(module, "CHUNK", 7)
         monkeypatch.setattr(module, "dependence", lambda *_, **__: pytest.fail("whole matrices were computed"))
     return request.param
 
@@ -335,7 +333,7 @@ def test_a_learned_bandwidth_needs_memory_for_whole_matrices(monkeypatch: pytest
 
 
 def test_blocks_of_float32_are_added_up_in_float64(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("frhsic_core.joint.streaming.CHUNK", 5)
+    monkeypatch.setattr(sys.modules["frhsic_core.joint.hsic"], "CHUNK", 5)
     z, s = (x.float() for x in draw(17, 2, 1))
     found = streamed_hsic(z, s, Gaussian(0.9), Gaussian(0.6))
     expected = dependence(z.double(), s.double(), kernel_z=Gaussian(0.9), kernel_s=Gaussian(0.6))

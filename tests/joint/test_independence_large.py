@@ -11,7 +11,6 @@ import pytest
 import torch
 from scipy import stats
 
-from frhsic_core.joint import streaming
 from frhsic_core.joint.contraction import center
 from frhsic_core.joint.hsic import hsic
 from frhsic_core.joint.independence import features, fits, hsic_test, permutation
@@ -34,8 +33,8 @@ def small_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Treat 60 rows as many, and hold few entries at a time."""
     monkeypatch.setattr(fits, "DENSE_ROWS", 50)
     monkeypatch.setattr(fits, "_ENTRIES", 700)
-    monkeypatch.setattr(sys.modules["frhsic_core.joint.hsic"], "DENSE_ROWS", 50)
-    monkeypatch.setattr(streaming, "CHUNK", 50)
+    for limit in ("DENSE_ROWS", "CHUNK"):
+        monkeypatch.setattr(sys.modules["frhsic_core.joint.hsic"], limit, 50)
     monkeypatch.setattr(permutation, "SMALL_ROWS", 50)
     monkeypatch.setattr(features, "CELLS", 50)
     for module in (permutation, features):

@@ -26,6 +26,7 @@ from frhsic_core.arrays import (
 from frhsic_core.choices import one_of
 from frhsic_core.joint.contraction import one_entry
 from frhsic_core.joint.given import Given, read_given
+from frhsic_core.joint.hsic import elements
 from frhsic_core.joint.independence.fits import fitted_groups
 from frhsic_core.joint.independence.permutation import (
     FACTORS,
@@ -41,7 +42,6 @@ from frhsic_core.joint.independence.permutation import (
     within_kernel,
 )
 from frhsic_core.joint.independence.residual import residual_test
-from frhsic_core.joint.streaming import elements
 from frhsic_core.kernels import Kernel, resolve_kernel
 
 _MIN_ROWS = {"gamma": 6, "spectral": 4, "permutation": 2, "aggregated": 2}
