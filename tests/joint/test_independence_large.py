@@ -13,9 +13,8 @@ from scipy import stats
 
 from frhsic_core.joint.contraction import center
 from frhsic_core.joint.hsic import hsic
-from frhsic_core.joint.independence import features, fits, hsic_test, permutation
-from frhsic_core.joint.independence.features import CELLS, JointFeatures, cells
-from frhsic_core.joint.independence.permutation import bin_statistics, bins_of, random_orders
+from frhsic_core.joint.independence import fits, hsic_test, permutation
+from frhsic_core.joint.independence.permutation import JointFeatures, bin_statistics, bins_of, cells, random_orders
 from frhsic_core.kernels import Categorical, Gaussian, Linear, median_bandwidth
 
 SIZES: list[int] = []
@@ -36,9 +35,8 @@ def small_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     for limit in ("DENSE_ROWS", "CHUNK"):
         monkeypatch.setattr(sys.modules["frhsic_core.joint.hsic"], limit, 50)
     monkeypatch.setattr(permutation, "SMALL_ROWS", 50)
-    monkeypatch.setattr(features, "CELLS", 50)
-    for module in (permutation, features):
-        monkeypatch.setattr(module, "BASE_ROWS", 40)
+    monkeypatch.setattr(permutation, "CELLS", 50)
+    monkeypatch.setattr(permutation, "BASE_ROWS", 40)
     monkeypatch.setattr(permutation, "_FEATURE_ROWS", 30)
 
 
@@ -61,10 +59,10 @@ def test_cells_hold_equal_numbers_of_rows_and_equal_values_stay_together() -> No
     x, _ = sample(1, 6000)
     x[:500] = 0.25
     base, index = cells(x)
-    assert len(base) <= CELLS
+    assert len(base) <= permutation.CELLS
     assert (base.diff(dim=0) > 0).all()
     counts = torch.bincount(index)
-    assert counts.max() >= 500 > 3 * 6000 / CELLS >= counts.topk(2).values[1]
+    assert counts.max() >= 500 > 3 * 6000 / permutation.CELLS >= counts.topk(2).values[1]
     assert len(index[:500].unique()) == 1
     for cell in (0, 17, len(base) - 1):
         assert base[cell].item() == pytest.approx(x[index == cell].mean().item(), rel=1e-12)
@@ -280,7 +278,7 @@ def test_bins_and_features_give_the_pvalue_of_rows_and_kernels(name: str, monkey
     options = {"method": "permutation", "kernel_s": kernel_s, "n_permutations": 999, "random_state": 3}
     many = hsic_test(z, s, **options)
     with monkeypatch.context() as few:  # of the aggregated test only HSIC is compared, which is the exact one
-        few.setattr(features, "LANDMARKS", 64)
+        few.setattr(permutation, "LANDMARKS", 64)
         several = hsic_test(z, s, **options | {"method": "aggregated", "n_permutations": 99})
     monkeypatch.setattr(permutation, "SMALL_ROWS", 10**4)
     rows = hsic_test(z, s, **options)

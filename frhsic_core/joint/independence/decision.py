@@ -29,16 +29,11 @@ from frhsic_core.joint.given import Given, read_given
 from frhsic_core.joint.hsic import elements
 from frhsic_core.joint.independence.fits import fitted_groups
 from frhsic_core.joint.independence.permutation import (
-    FACTORS,
     Decision,
     Request,
     decide,
-    exact_hsic,
     group_strata,
-    multiples,
-    permuted_statistics,
-    ranked,
-    scaled,
+    permutation_test,
     within_kernel,
 )
 from frhsic_core.joint.independence.residual import residual_test
@@ -116,7 +111,7 @@ def hsic_test(
     at scales at which the median bandwidth is blind.
 
     Permutations take O(Bn²) time at most up to 512 rows. Above, bins of rows are permuted, and the kernels are replaced
-    by features, in O(n) time and memory (see :mod:`.features`): a column by the means of 1,024 cells if it has more
+    by features, in O(n) time and memory (see :mod:`.permutation`): a column by the means of 1,024 cells if it has more
     values, and several columns by kernel values at up to 512 rows. The level stays exact; ``statistic`` and
     ``threshold`` are those of the features. From 768 rows the fits of two columns, categories and a few columns take
     O(n r²) time and O(n) memory for Gram matrices of rank r (see :mod:`frhsic_core.joint.factors`). Otherwise gamma
@@ -254,19 +249,16 @@ def _one(
 ) -> Decision:
     """Return the test of one sample ``(n, d)`` and ``(n, p)``; without ``given`` all rows are one group."""
     n = len(z)
-    method, alpha = request.method, request.alpha
     if given is not None and not given.discrete:
         if request.clusters is not None:
             raise ValueError("clusters needs a discrete given: exchange is possible between rows of equal given only.")
         return residual_test(z, s, given, kernel_z, kernel_s, request)
     groups = [torch.arange(n)] if given is None else given.groups()
-    fitted = method in ("gamma", "spectral")
+    fitted = request.method in ("gamma", "spectral")
     strata = [] if fitted and given is None else group_strata(groups, n, request.clusters)
     z, kernel_z = within_kernel(kernel_z, z, groups)
     s, kernel_s = within_kernel(kernel_s, s, groups)
+    sample = z, s, kernel_z, kernel_s, groups
     if fitted:
-        return decide(*fitted_groups(z, s, kernel_z, kernel_s, groups, method=method, alpha=alpha), n)
-    factors = multiples(FACTORS, kernel_z, kernel_s) if method == "aggregated" else (1.0,)
-    kernels = scaled(kernel_z, factors), scaled(kernel_s, factors)
-    found = ranked(*permuted_statistics(z, s, *kernels, groups, strata, request), factors, request, n)
-    return exact_hsic(found, z, s, kernel_z, kernel_s, groups)
+        return decide(*fitted_groups(*sample, method=request.method, alpha=request.alpha), n)
+    return permutation_test(*sample, strata, request)

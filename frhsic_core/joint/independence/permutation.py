@@ -24,15 +24,22 @@ independence. *Pooled* is ‖E[R ⊗ Q]‖² with R = φ(Z) − E[φ(Z)|C] and Q
 C have in common, and finds a weak dependence that is alike for many of them. The aggregated test uses both.
 
 Up to ``SMALL_ROWS`` rows are permuted one by one. Larger samples are put into bins, and whole bins are permuted (*cheap
-permutations*, Domingo-Enrich, Dwivedi and Mackey, 2025). With features K̃ = FFᵀ (:mod:`.features`) the products of all
-pairs of bins are computed in one pass over the rows. Every permutation is then a sum of a few of them, in O(n) time
-altogether.
+permutations*, Domingo-Enrich, Dwivedi and Mackey, 2025). With features K̃ = FFᵀ the products of all pairs of bins are
+computed in one pass over the rows. Every permutation is then a sum of a few of them, in O(n) time altogether.
+
+One column is first put into at most ``CELLS`` cells with equally many rows, and each row gets the mean of its cell; up
+to ``CELLS`` distinct values stay as they are. A feature is then a number for each cell, and the features of a million
+rows are looked up in a small table. Cells depend on the values alone and not on their order, so a permutation test of
+the rounded column is as exact as one of the column itself. Several columns have no cells: their features are kernel
+values at a few landmark rows. The kernels are those of all windows of bandwidths. A pivoted Cholesky decomposition of
+their sum gives one common basis, in which each kernel has a small matrix: what is summed over rows is summed once for
+all windows.
 """
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
@@ -45,7 +52,6 @@ from torch.nn.functional import embedding_bag
 from frhsic_core.arrays import spaced_rows
 from frhsic_core.joint.factors import pivoted_cholesky, thin_hsic
 from frhsic_core.joint.hsic import hsic
-from frhsic_core.joint.independence.features import BASE_ROWS, JointFeatures
 from frhsic_core.kernels import Gaussian, Kernel, median_distance, with_bandwidths
 
 FACTORS = (4.0, 2.0, 1.0, 0.5, 0.25, 0.125)
@@ -64,6 +70,10 @@ _INDEXED = {"cuda": 2**26, "cpu": 2**17}  # the same for indexed matrices: what 
 BINS = 32
 _FEW_BINS = 8
 _PAIRS = 2**27  # numbers of products of features that may be computed for each bin
+CELLS = 1024
+LANDMARKS = 512  # features of a sample with several columns, at most
+BASE_ROWS = 1000  # rows among which landmarks are chosen; they also give the default bandwidths
+SHARE = 1e-6  # share of the variance of the features that a test of many rows does without
 
 
 @dataclass(frozen=True)
@@ -114,6 +124,107 @@ def within_kernel(kernel: Kernel | None, x: Tensor, groups: list[Tensor]) -> tup
         x[rows] -= x[rows].mean(0)
     x = torch.where(x.abs() <= rounding, 0.0, x)
     return x, Gaussian(median_distance(x, max_points=None if len(x) <= SMALL_ROWS else BASE_ROWS))
+
+
+# Features of many rows -----------------------------------------------------------------------------------------------
+
+
+def cells(x: Tensor) -> tuple[Tensor, Tensor] | None:
+    """Return the means of the cells, ``(m, d)``, and the cell of each row, or ``None`` if several columns vary.
+
+    Examples
+    --------
+    >>> cells(torch.tensor([[5.0], [7.0], [5.0]]))
+    (tensor([[5.],
+            [7.]]), tensor([0, 1, 0]))
+    """
+    varies = (x != x[:1]).any(0).nonzero().flatten()
+    if len(varies) > 1:
+        return None
+    column = int(varies[0]) if len(varies) else 0
+    values, index, counts = torch.unique(x[:, column], return_inverse=True, return_counts=True)
+    if len(values) > CELLS:
+        middle = counts.cumsum(0) - 0.5 * counts
+        _, cell = torch.unique((middle * (CELLS / len(x))).long(), return_inverse=True)
+        total = torch.zeros(int(cell[-1]) + 1, dtype=x.dtype, device=x.device)
+        mass = total.index_add(0, cell, counts.to(x))
+        values = total.index_add(0, cell, values * counts) / mass
+        index = cell[index]
+    base = x[:1].repeat(len(values), 1)
+    base[:, column] = values
+    return base, index
+
+
+class JointFeatures:
+    """Features of the rows of one sample in a common basis of several kernels.
+
+    Parameters
+    ----------
+    kernels : sequence of callable
+        The kernels.
+    x : Tensor
+        ``(n, d)``, the sample.
+    share : float
+        Share of the variance that may be left out.
+
+    Attributes
+    ----------
+    rank : int
+        Number of functions in the basis.
+    maps : list of Tensor
+        ``(rank, rank of the kernel)``: from the basis to the features of each kernel.
+    constant : Tensor
+        ``(kernels,)``: whether nothing but rounding is left of a kernel after centering.
+    """
+
+    def __init__(self, kernels: Sequence[Callable[..., Tensor]], x: Tensor, *, share: float = SHARE) -> None:
+        self.kernels, self.x = kernels, x
+        self.index: Tensor | None
+        found = cells(x) if len(x) > CELLS else (x, torch.arange(len(x), device=x.device))
+        base, self.index = (x[spaced_rows(len(x), BASE_ROWS, x.device)], None) if found is None else found
+        counts = torch.ones_like(base[:, 0])
+        if self.index is not None:
+            counts = torch.bincount(self.index, minlength=len(base)).to(x)
+        weight = counts / counts.sum()
+        grams = torch.stack([kernel(base) for kernel in kernels])
+        mean = grams @ weight
+        spread = grams.diagonal(dim1=-2, dim2=-1) @ weight - mean @ weight
+        self.constant = spread <= len(x) * torch.finfo(x.dtype).eps * grams.abs().amax((-2, -1))
+        if self.index is not None:  # features of other rows need the kernel itself
+            mean = mean - 0.5 * (mean @ weight).unsqueeze(-1)
+            grams.sub_(mean.unsqueeze(-1)).sub_(mean.unsqueeze(-2))
+        self.units = torch.where(self.constant, 0.0, 1.0 / (grams.diagonal(dim1=-2, dim2=-1) @ weight))
+        most = LANDMARKS if self.index is None or x.shape[1] > 1 else len(base)
+        total = torch.tensordot(self.units, grams, 1)
+        columns, pivots, _ = pivoted_cholesky(total, share=share, most=most, weight=weight)
+        self.rank = len(pivots)
+        self.landmarks, self.lower = base[pivots], columns[pivots]
+        _, triangle = torch.linalg.qr(columns * weight.sqrt().unsqueeze(-1))
+        self.inverse = torch.linalg.inv(triangle)
+        basis = columns @ self.inverse
+        self.maps = []
+        for gram in grams:
+            weighted = weight.unsqueeze(-1) * basis
+            values, vectors = torch.linalg.eigh(weighted.mT @ gram @ weighted)
+            kept = values.clamp_min(0.0).cumsum(0) > 0.1 * share * values.sum()
+            self.maps.append(vectors[:, kept] * values[kept].sqrt())
+        self.table = None if self.index is None else basis
+        self.tables = [basis @ change for change in self.maps]
+
+    def __call__(self, rows: Tensor) -> Tensor:
+        """Return the basis at these rows, ``(rows, rank)``."""
+        if self.table is not None and self.index is not None:
+            return self.table[self.index[rows]]
+        x = self.x[rows]
+        values = sum(unit * kernel(x, self.landmarks) for unit, kernel in zip(self.units, self.kernels, strict=True))
+        return torch.linalg.solve_triangular(self.lower, torch.as_tensor(values).mT, upper=False).mT @ self.inverse
+
+    def of(self, kernel: int) -> Callable[[Tensor], Tensor]:
+        """Return the function that gives the features of one kernel at some rows."""
+        if self.index is None:
+            return lambda rows: self(rows) @ self.maps[kernel]
+        index, table = self.index, self.tables[kernel]
+        return lambda rows: table[index[rows]]
 
 
 # Orders of the rows --------------------------------------------------------------------------------------------------
@@ -198,48 +309,6 @@ class Permuted(NamedTuple):
     by_value: Tensor
     pooled: Tensor
     constant: Tensor
-
-
-def permuted_statistics(
-    z: Tensor,
-    s: Tensor,
-    kernels_z: list[Kernel],
-    kernels_s: list[Kernel],
-    groups: list[Tensor],
-    strata: list[Tensor],
-    request: Request,
-) -> Permuted:
-    """Return the statistics of one sample ``(n, d)`` and ``(n, p)`` and of its permutations.
-
-    O(Bn²) time at most up to 512 rows, and O(n) above.
-
-    Parameters
-    ----------
-    z, s : Tensor
-        The sample, in float64.
-    kernels_z, kernels_s : list of Kernel
-        A pair of kernels for each window.
-    groups : list of Tensor
-        The rows of each group.
-    strata : list of Tensor
-        What changes places, as in :func:`random_orders`; each stratum lies in one group.
-    request : Request
-        The number of permutations and their source.
-    """
-    n_permutations, generator = request.n_permutations, request.generator
-    groups = [rows.to(z.device) for rows in groups]
-    if len(z) > SMALL_ROWS:
-        features = JointFeatures(kernels_z, z), JointFeatures(kernels_s, s)
-        bins = BINS if len(z) * features[0].rank * features[1].rank <= _PAIRS else _FEW_BINS
-        sets = [rows.to(z.device) for rows in bins_of(len(z), generator, strata, bins=bins)]
-        orders = [random_orders(n_permutations, len(rows), generator).to(z.device) for rows in sets]
-        return bin_statistics(*features, groups, sets, orders)
-    order = random_orders(n_permutations, len(z), generator, strata).to(z.device)
-    grams = [torch.stack([kernel(x) for kernel in kernels]) for kernels, x in ((kernels_z, z), (kernels_s, s))]
-    k, l = (within_groups(gram, groups) for gram in grams)
-    constant = nothing_left(grams[0], k) | nothing_left(grams[1], l)
-    by_value, pooled = row_statistics(k, l, groups, order)
-    return Permuted(by_value.clamp_min(0.0), pooled.clamp_min(0.0), constant)
 
 
 def nothing_left(gram: Tensor, centered: Tensor) -> Tensor:
@@ -434,24 +503,57 @@ def ranked(
     return found._replace(hsic=torch.where(nothing, 0.0, by_value[0, factors.index(1.0)] / n))
 
 
-def exact_hsic(
-    found: Decision, z: Tensor, s: Tensor, kernel_z: Kernel, kernel_s: Kernel, groups: list[Tensor]
+def permutation_test(
+    z: Tensor,
+    s: Tensor,
+    kernel_z: Kernel,
+    kernel_s: Kernel,
+    groups: list[Tensor],
+    strata: list[Tensor],
+    request: Request,
 ) -> Decision:
-    """Return the decision with Σ_g (n_g/n) HSIC_b of the groups in place of that of the features.
+    """Return the permutation or aggregated test of one sample ``(n, d)`` and ``(n, p)`` in float64.
 
-    O(n r²) time for Gram matrices of small rank r. Otherwise O(n²) time, and groups of more than ``EXACT_ROWS`` rows
-    leave the decision unchanged.
+    O(Bn²) time at most up to 512 rows. Above, the statistics take O(n) time, and Σ_g (n_g/n) HSIC_b of the groups
+    O(n r²) for Gram matrices of small rank r. For others it takes O(n²), and with a group of more than ``EXACT_ROWS``
+    rows ``hsic`` is that of the features.
+
+    Parameters
+    ----------
+    z, s : Tensor
+        The sample.
+    kernel_z, kernel_s : Kernel
+        The kernels, whose bandwidths the aggregated test multiplies by several factors.
+    groups : list of Tensor
+        The rows of each group.
+    strata : list of Tensor
+        What changes places, as in :func:`random_orders`; each stratum lies in one group.
+    request : Request
+        The method, the number of permutations and their source.
     """
-    if len(z) <= SMALL_ROWS:  # there the statistic is that of the kernels themselves
-        return found
+    n, n_permutations, generator = len(z), request.n_permutations, request.generator
+    factors = multiples(FACTORS, kernel_z, kernel_s) if request.method == "aggregated" else (1.0,)
+    sides = [(scaled(kernel_z, factors), z), (scaled(kernel_s, factors), s)]
+    groups = [rows.to(z.device) for rows in groups]
+    if n <= SMALL_ROWS:
+        order = random_orders(n_permutations, n, generator, strata).to(z.device)
+        grams = [torch.stack([kernel(x) for kernel in kernels]) for kernels, x in sides]
+        k, l = (within_groups(gram, groups) for gram in grams)
+        constant = nothing_left(grams[0], k) | nothing_left(grams[1], l)
+        by_value, pooled = (values.clamp_min(0.0) for values in row_statistics(k, l, groups, order))
+        return ranked(by_value, pooled, constant, factors, request, n)
+    features_z, features_s = (JointFeatures(kernels, x) for kernels, x in sides)
+    bins = BINS if n * features_z.rank * features_s.rank <= _PAIRS else _FEW_BINS
+    sets = [rows.to(z.device) for rows in bins_of(n, generator, strata, bins=bins)]
+    orders = [random_orders(n_permutations, len(rows), generator).to(z.device) for rows in sets]
+    found = ranked(*bin_statistics(features_z, features_s, groups, sets, orders), factors, request, n)
     total = torch.zeros_like(found.hsic)
     for rows in groups:
-        pair = z[rows.to(z.device)], s[rows.to(s.device)]
         exact: Callable[..., Tensor | None] = hsic if len(rows) <= EXACT_ROWS else thin_hsic
-        value = exact(*pair, kernel_z=kernel_z, kernel_s=kernel_s)
+        value = exact(z[rows], s[rows], kernel_z=kernel_z, kernel_s=kernel_s)
         if value is None:
             return found
-        total += len(rows) / len(z) * value
+        total += len(rows) / n * value
     return found._replace(hsic=total.clamp_min(0.0))
 
 

@@ -31,11 +31,13 @@ from torch import Tensor
 
 from frhsic_core.arrays import spaced_rows
 from frhsic_core.joint.given import Given, given_kernel, landmark_features
-from frhsic_core.joint.independence.features import BASE_ROWS, SHARE, JointFeatures
 from frhsic_core.joint.independence.fits import cubic_shape, fitted_gamma
 from frhsic_core.joint.independence.permutation import (
+    BASE_ROWS,
+    SHARE,
     SMALL_ROWS,
     Decision,
+    JointFeatures,
     Request,
     decide,
     multiples,
