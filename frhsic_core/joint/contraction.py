@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import torch
@@ -37,6 +37,9 @@ RIDGE = 2e-6  # of whitening, relative to the total variance; for 50 columns, 1e
 
 GramFunction = Callable[[Tensor], tuple[Tensor | None, Tensor]]
 """``K -> (value, G)``: value ``(...)`` and its symmetric gradient ``(..., n, n)`` in K; ``None`` stands for ⟨K, G⟩."""
+
+Operator = Callable[[Tensor], Tensor]
+"""``L -> A`` with a statistic ⟨K, A⟩ of two Gram matrices; linear, symmetric and non-negative."""
 
 Gram = Callable[[Tensor], Tensor]
 """Anything that makes a symmetric matrix ``(..., n, n)`` of rows ``(..., n, d)``: a kernel, or a distance."""
@@ -93,12 +96,17 @@ def _row_means(gram: Tensor, weights: Tensor | None) -> Tensor:
     return torch.sub(row, (row * column).sum(-2, keepdim=True), alpha=0.5)
 
 
-def contraction_weights(gram: Tensor, *, estimator: str = "biased", row_weights: Tensor | None = None) -> Tensor:
+def contraction_weights(
+    gram: Tensor, *, estimator: str = "biased", row_weights: Tensor | None = None, operator: Operator | None = None
+) -> Tensor:
     """Return A with HSIC = :func:`unit_factor` · Σ_ij K_ij A_ij, from the Gram matrix L of the sensitive attribute.
 
     Biased: A = p pᵀ ∘ (centered L). Unbiased (Song et al., 2012): A = U-centered L over n(n − 3) kept rows, and zero
     where a mask keeps fewer than four. ``row_weights`` as in :func:`center`; without them A is the centered L itself.
+    HSIC given a third variable (:mod:`frhsic_core.joint.given`) has an ``operator`` of its own in place of all this.
     """
+    if operator is not None:
+        return operator(gram)
     centered = center(gram, estimator=estimator, weights=row_weights)
     if row_weights is None:
         return centered
@@ -149,10 +157,17 @@ def inner_product(weights: Tensor) -> GramFunction:
 
 
 def own_product(
-    gram: Tensor, centered: Tensor, *, estimator: str = "biased", row_weights: Tensor | None = None
+    gram: Tensor,
+    centered: Tensor,
+    *,
+    estimator: str = "biased",
+    row_weights: Tensor | None = None,
+    operator: Operator | None = None,
 ) -> Tensor:
     """Return ⟨K, A_K⟩ for A_K = :func:`contraction_weights` of K."""
-    if row_weights is None and estimator == "biased":  # centering is a projection: ⟨K, A_K⟩ = |A_K|²
+    if (
+        row_weights is None and estimator == "biased" and operator is None
+    ):  # centering is a projection: ⟨K, A_K⟩ = |A_K|²
         # Row by row: on a CPU one norm adds up all squares in a row, which costs float32 three of its digits.
         return torch.linalg.vector_norm(centered, dim=-1).square().sum(-1)
     return (gram * centered).sum((-2, -1))
@@ -175,23 +190,19 @@ def correlation(
     *,
     estimator: str = "biased",
     row_weights: Tensor | None = None,
-    operator: Callable[[Tensor], Tensor] | None = None,
+    operator: Operator | None = None,
 ) -> GramFunction:
     """Return ``K -> ⟨K, A⟩ / √(⟨K, A_K⟩ · own)``, the normalized form; zero, with zero gradient, for a constant sample.
 
-    ``own`` is ⟨L, A⟩, the same statistic of S with itself, and A is :func:`contraction_weights` of L, or ``operator``
-    of it. ⟨K, A_K⟩ is quadratic in K with gradient 2 A_K.
+    ``own`` is ⟨L, A⟩, the same statistic of S with itself, and A is :func:`contraction_weights` of L. ⟨K, A_K⟩ is
+    quadratic in K with gradient 2 A_K.
     """
+    options: dict[str, Any] = {"estimator": estimator, "row_weights": row_weights, "operator": operator}
 
     def function(gram: Tensor) -> tuple[Tensor, Tensor]:
-        if operator is not None:
-            own_weights = operator(gram)
-            own_z = (gram * own_weights).sum((-2, -1))
-            smallest = smallest_own(gram, rows=1)
-        else:
-            own_weights = contraction_weights(gram, estimator=estimator, row_weights=row_weights)
-            own_z = own_product(gram, own_weights, estimator=estimator, row_weights=row_weights)
-            smallest = smallest_own(gram, rows=gram.shape[-1], row_weights=row_weights)
+        own_weights = contraction_weights(gram, **options)
+        own_z = own_product(gram, own_weights, **options)
+        smallest = smallest_own(gram, rows=gram.shape[-1] if operator is None else 1, row_weights=row_weights)
         root = inverse_root(own_z, own, smallest)
         value = (gram * weights).sum((-2, -1)) * root
         share = (value / own_z.clamp_min(smallest)).neg_()
@@ -200,6 +211,14 @@ def correlation(
         return value, own_weights.mul_(share[..., None, None]).addcmul_(weights, root[..., None, None])
 
     return function
+
+
+def statistic(gram: Tensor, *, normalized: bool, **options: Any) -> GramFunction:
+    """Return ``K -> ⟨K, A⟩`` with A = :func:`contraction_weights` of the Gram matrix of S, or the correlation."""
+    weights = contraction_weights(gram, **options)
+    if not normalized:
+        return inner_product(weights)
+    return correlation(weights, own_product(gram, weights, **options), **options)
 
 
 # From the Gram matrix to Z -------------------------------------------------------------------------------------------
@@ -358,6 +377,13 @@ def gram_term(z: Tensor | Frame, kernel: Gram, function: GramFunction, *, factor
     Gaussian, multi-scale and inverse multiquadric kernels and :class:`ExpandedDistance` take the written-out gradient.
     Any other kernel, and one with a learned bandwidth, goes through autograd once. Where no gradient is needed the
     result is a plain tensor. The rows may come as a :class:`Frame`, for Gaussian and inverse multiquadric kernels.
+
+    Examples
+    --------
+    >>> z = torch.tensor([[0.0], [1.0]], requires_grad=True)
+    >>> gram_term(z, Gaussian(1.0), inner_product(torch.full((2, 2), 0.25))).gradient.round(decimals=4)
+    tensor([[ 0.3033],
+            [-0.3033]])
     """
     bandwidth = getattr(kernel, "bandwidth", 1.0)
     learned = isinstance(bandwidth, Tensor) and bandwidth.requires_grad
@@ -372,21 +398,6 @@ def gram_term(z: Tensor | Frame, kernel: Gram, function: GramFunction, *, factor
     if value is None:
         return factor * (gram * gradient).sum((-2, -1))
     return factor * (_KnownGradient.apply(gram, value, gradient) if gram.requires_grad else value)
-
-
-def through_gram(z: Tensor, kernel: Gram, function: GramFunction, *, factor: float = 1.0) -> Tensor:
-    """Return the same as :func:`gram_term`, always as a tensor that can be differentiated.
-
-    Examples
-    --------
-    >>> z = torch.tensor([[0.0], [1.0]], requires_grad=True)
-    >>> through_gram(z, Gaussian(1.0), inner_product(torch.full((2, 2), 0.25))).backward()
-    >>> z.grad.round(decimals=4)
-    tensor([[ 0.3033],
-            [-0.3033]])
-    """
-    term = gram_term(z, kernel, function, factor=factor)
-    return term.differentiable() if isinstance(term, GradientTerm) else term
 
 
 def dependence(
@@ -414,14 +425,7 @@ def dependence(
     normalized : bool
         Divide by the root of the two statistics of a sample with itself; zero if either sample is constant.
     """
-    options: dict[str, Any] = {"estimator": estimator, "row_weights": row_weights}
-
-    def against(gram: Tensor) -> GramFunction:
-        centered = contraction_weights(gram, **options)
-        if not normalized:
-            return inner_product(centered)
-        return correlation(centered, own_product(gram, centered, **options), **options)
-
+    against = partial(statistic, normalized=normalized, estimator=estimator, row_weights=row_weights)
     factor = 1.0 if normalized else unit_factor(z.shape[-2], estimator, row_weights)
     return symmetric(z, s, kernel_z, kernel_s, against, factor=factor)
 
@@ -440,11 +444,16 @@ def symmetric(
     ``against`` returns the function of one matrix that the other one gives. The gradient in S is that of the same
     statistic with the roles exchanged.
     """
+
+    def through(x: Tensor, kernel: Gram, other: Tensor) -> Tensor:
+        term = gram_term(x, kernel, against(other.detach()), factor=factor)
+        return term.differentiable() if isinstance(term, GradientTerm) else term
+
     gram_s = kernel_s(s)
-    value = through_gram(z, kernel_z, against(gram_s.detach()), factor=factor)
+    value = through(z, kernel_z, gram_s)
     if not gram_s.requires_grad:
         return value
-    other = through_gram(s, kernel_s, against(kernel_z(z).detach()), factor=factor)
+    other = through(s, kernel_s, kernel_z(z))
     return value + (other - other.detach())
 
 

@@ -40,7 +40,7 @@ from frhsic_core.arrays import (
     spaced_rows,
 )
 from frhsic_core.choices import one_of
-from frhsic_core.joint.contraction import GramFunction, correlation, inner_product, symmetric
+from frhsic_core.joint.contraction import Operator, statistic, symmetric
 from frhsic_core.joint.factors import Factor
 from frhsic_core.kernels import Categorical, Gaussian, Kernel, median_distance, resolve_kernel
 
@@ -54,9 +54,6 @@ FORMS = ("biased", "normalized")
 # Features of C in a regression, and its ridge for features of size one and weights that sum to one.
 GIVEN_FEATURES = 32
 RIDGE = 1e-3
-
-Operator = Callable[[Tensor], Tensor]
-"""``L -> A`` with HSIC(Z, S | C) = ⟨K, A⟩; linear, symmetric and non-negative."""
 
 
 # Reading C ----------------------------------------------------------------------------------------------------------
@@ -274,17 +271,6 @@ def smooth_operator(features: Tensor, local: Tensor, weights: Tensor | None = No
     return operator
 
 
-def conditional_function(operator: Operator, gram_s: Tensor, *, normalized: bool) -> GramFunction:
-    """Return ``K -> (value, gradient)`` of ⟨K, A⟩ with A the operator of the Gram matrix of S, or of the correlation.
-
-    The correlation is ⟨K, A⟩/√(⟨K, A_K⟩⟨L, A⟩), and zero if Z or S is constant given C.
-    """
-    weights = operator(gram_s)
-    if not normalized:
-        return inner_product(weights)
-    return correlation(weights, (gram_s * weights).sum((-2, -1)), operator=operator)
-
-
 @same_kind
 def conditional_hsic(
     z: ArrayLike,
@@ -344,5 +330,5 @@ def conditional_hsic(
         c = found.rows.to(z)
         kernel = given_kernel(c, mixed=found.mixed)
         operator = smooth_operator(landmark_features(kernel, c, GIVEN_FEATURES)(c), kernel(c), weights)
-    against = partial(conditional_function, operator, normalized=estimator == "normalized")
+    against = partial(statistic, normalized=estimator == "normalized", operator=operator)
     return require_value(symmetric(z, s, kernel_z, kernel_s, against), "conditional_hsic").clamp_min(0.0)

@@ -16,13 +16,11 @@ from collections.abc import Iterable
 import torch
 from torch import Tensor, nn
 
-from frhsic_core.joint.contraction import GradientTerm, gram_term, inverse_root, smallest_own
+from frhsic_core.joint.contraction import GradientTerm, Operator, gram_term, inverse_root, smallest_own, statistic
 from frhsic_core.joint.given import (
     GIVEN_FEATURES,
     Given,
     GivenKernel,
-    Operator,
-    conditional_function,
     given_kernel,
     group_operator,
     landmark_features,
@@ -98,7 +96,7 @@ def conditional_terms(
     """Return the terms of the penalty: for each Gram matrix of S, one on Z and one on the output, where given."""
     terms: list[GradientTerm | Tensor] = []
     for gram in grams:
-        function = conditional_function(operator, gram, normalized=normalized)
+        function = statistic(gram, normalized=normalized, operator=operator)
         if scaled_z is not None:
             terms.append(gram_term(*scaled_z, function))
         if output is not None:

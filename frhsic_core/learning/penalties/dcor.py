@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from torch import Tensor
 
 from frhsic_core.choices import one_of
 from frhsic_core.joint.contraction import (
     ExpandedDistance,
     GradientTerm,
-    contraction_weights,
-    correlation,
     gram_term,
-    inner_product,
-    own_product,
+    statistic,
     unit_factor,
 )
 from frhsic_core.kernels import euclidean_distances
@@ -52,13 +47,11 @@ class DCor(Penalty):
         distances = euclidean_distances(batch.s)
         factor = 1.0
         if self.form == "covariance":
-            function = inner_product(contraction_weights(distances, row_weights=weights))
+            function = statistic(distances, normalized=False, row_weights=weights)
             factor = unit_factor(distances.shape[-1], "biased", weights)
         elif batch.z.shape[-2] < 4:
             return [0.0 * batch.z.sum((-2, -1))]  # fewer than four rows define no unbiased estimate
         else:
             mask = None if weights is None else (weights > 0).to(batch.z.dtype)
-            options: dict[str, Any] = {"estimator": "unbiased", "row_weights": mask}
-            centered = contraction_weights(distances, **options)
-            function = correlation(centered, own_product(distances, centered, **options), **options)
+            function = statistic(distances, normalized=True, estimator="unbiased", row_weights=mask)
         return counted([gram_term(batch.z, ExpandedDistance(), function, factor=factor)], enough)
