@@ -154,10 +154,6 @@ def test_options_may_come_as_one_object() -> None:
     pd.testing.assert_frame_equal(one.choice.table, other.choice.table)
     with pytest.raises(ValueError, match="one dataset"):
         select_lambda(x.unsqueeze(0).repeat(2, 1, 1), y, s, **OPTIONS)
-
-
-def test_too_few_rows_are_refused() -> None:
-    x, y, s = toy()
     with pytest.raises(ValueError, match="60 rows leave 18 for validation"):
         select_lambda(x[:60], y[:60], s[:60], **OPTIONS)
 

@@ -1,4 +1,4 @@
-"""Adjusted scores: scikit-learn's checks, brute force, validity of probabilities, bad input."""
+"""Adjusted scores, and scikit-learn's checks of all remedies: brute force, validity of probabilities, bad input."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sklearn.model_selection import cross_val_predict
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from frhsic_core import ScoreAdjuster, adjust_scores, distance_correlation
-from frhsic_core.remedies import AdjustedClassifier, AdjustedRegressor
+from frhsic_core.remedies import AdjustedClassifier, AdjustedRegressor, AttributeEraser, KernelEraser
 from frhsic_core.remedies.adjustment import Adjustment, ConditionalRanks
 from frhsic_core.remedies.attributes import AttributeBasis, read_attributes
 
@@ -33,7 +33,9 @@ def sample() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 @pytest.mark.filterwarnings("ignore::frhsic_core.learning.MissingAttributeWarning")
-@parametrize_with_checks([AdjustedClassifier(LogisticRegression()), AdjustedRegressor(Ridge())])
+@parametrize_with_checks(
+    [AdjustedClassifier(LogisticRegression()), AdjustedRegressor(Ridge()), AttributeEraser(), KernelEraser()]
+)
 def test_scikit_learn(estimator: Any, check: Any) -> None:
     check(estimator)
 

@@ -1,4 +1,4 @@
-"""LEACE, its kernel form and the correlation remover against reference packages, brute force and scikit-learn."""
+"""LEACE, its kernel form and the correlation remover against reference packages and brute force."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import pytest
 import torch
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from frhsic_core import hsic
 from frhsic_core.kernels import Linear
@@ -38,12 +37,6 @@ def r2(x: np.ndarray, y: Any) -> float:
     """
     x, y = x - x.mean(0), np.asarray(y) - np.mean(y)
     return 1.0 - np.square(y - x @ np.linalg.lstsq(x, y, rcond=1e-9)[0]).sum() / np.square(y).sum()
-
-
-@pytest.mark.filterwarnings("ignore::frhsic_core.learning.MissingAttributeWarning")
-@parametrize_with_checks([AttributeEraser(), KernelEraser()])
-def test_scikit_learn(estimator: Any, check: Any) -> None:
-    check(estimator)
 
 
 def test_leace_agrees_with_its_package() -> None:
