@@ -530,13 +530,10 @@ def magnitude(audit: Audit, attribute: AttributeAudit) -> list[str]:
         )
     pair = two_people(attribute)
     if pair is not None and certain_difference(curve) > 0.0:
-        first, last = (value_name(attribute, value) for value in pair)
-        change, low, high = difference(curve, *pair)
-        if change < 0.0:
-            change, low, high = -change, -high, -low
-            first, last = last, first
+        places = sorted(pair, key=lambda value: float(np.interp(value, curve.s, curve.mean)))
+        first, last = (value_name(attribute, value) for value in places)
         factor, points = (100.0, " points of 100") if audit.task in ("scores", "hard") else (1.0, "")
-        size, *ends = (number(factor * value) for value in (change, low, high))
+        size, *ends = (number(factor * value) for value in difference(curve, *places))
         said.append(
             f"On average, {audit.unit} with {name} {last} get {size}{points} more than {audit.unit} with {name} "
             f"{first} ({percent(1.0 - curve.alpha)} interval {' to '.join(ends)}, by the band)."
