@@ -12,18 +12,18 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 TOP = "the modules at the top"
 LINES = {
-    TOP: 1920,  # goal: 1,500 without bounds.py; one function serves all bandwidths
+    TOP: 1915,  # goal: 1,500 without bounds.py
     "joint": 4395,  # goal: 4,000; mutual information of one column is sorted, as fast as scikit-learn
-    "conditional": 970,  # goal: 1,000
-    "laws": 910,  # goal: 1,400
-    "learning": 4325,  # goal: 4,800; S inside X, codes such as -999 and a table without columns have a message
-    "auditing": 2695,  # goal: 2,600; swapped columns are named, two people have an interval, a picture of the bound
-    "remedies": 1665,  # goal: 1,600; adjust_scores from scores and ages alone, raw tables, fit_best
-    "data": 1570,  # goal: 1,700
-    "cli": 705,  # goal: 700; audit --demo and --guaranteed, one column in two roles and a table over itself are errors
+    "conditional": 965,  # goal: 1,000
+    "laws": 905,  # goal: 1,400
+    "learning": 4325,  # goal: 4,800
+    "auditing": 2675,  # goal: 2,600; swapped columns are named, two people have an interval, a picture of the bound
+    "remedies": 1630,  # goal: 1,600; adjust_scores from scores and ages alone, raw tables, fit_best
+    "data": 1565,  # goal: 1,700
+    "cli": 700,  # goal: 700
     "paper": 12695,  # goal: 12,700
 }
-LIBRARY, MODULES, TESTS = 31775, 134, 25000  # goals: 32,000, 155 and 25,000; sixteen more mistakes have a message
+LIBRARY, MODULES, TESTS = 31760, 134, 25000  # goals: 32,000, 155 and 25,000
 
 
 def lines(folder: Path) -> Counter[str]:
