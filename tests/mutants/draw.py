@@ -5,9 +5,9 @@ never taken, two arguments swapped, a keyword argument dropped, and a step (a ca
 first, then one of its places, so that tables of numbers do not outweigh everything else. The draw depends on the seed
 and on the sources alone.
 
-Left out is what no test on a CPU can or should notice: Triton code and branches for CUDA, annotations, decorators,
-the words of errors, warnings and other texts (also the name that a check of an argument prints), the number of
-threads, and the look of figures (the notebooks compare it).
+Left out is what no test on a CPU can or should notice: Triton code, branches and functions for CUDA, annotations,
+decorators, the words of errors, warnings and other texts (also the name that a check of an argument prints), the number
+of threads, and the look of figures (the notebooks compare it).
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from pathlib import Path
 
 KINDS = ("comparison", "arithmetic", "constant", "boolean", "branch", "swap", "keyword", "step")
 NOT_DRAWN = ("/fused", "/figures/")
+ON_CUDA = {"CapturedSteps", "_no_collection", "_fuses", "_fused_terms", "fused", "shared_gpu"}  # only a GPU runs them
 
 # A boundary is moved only beside an integer: for real numbers equality has probability zero.
 BOUNDARY = {ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">"}
@@ -120,9 +121,9 @@ class _Places:
             if "cuda" in test or "TYPE_CHECKING" in test or "__name__" in test:
                 return
         outer = self.function
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and ("cuda" in node.name or node.name in ON_CUDA):
+            return
         if isinstance(node, ast.FunctionDef):
-            if "cuda" in node.name:
-                return
             self.function = node.name
         if method := getattr(self, f"_{type(node).__name__.lower()}", None):
             method(node)

@@ -122,6 +122,8 @@ def f(x, y=1.5, *, flag=True):
         raise ValueError(f"wrong by {x.n - 1}")
     if x.cuda:
         return x + 1
+    def fused(a):
+        return a + 1
     x.sort(strict=True)
     return g(
         key=x.a / y,
