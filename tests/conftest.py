@@ -41,6 +41,11 @@ else:
     settings.load_profile("repeatable")
 
 
+def chromium() -> str | None:
+    """Return the path of chromium, if it is installed."""
+    return next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+
+
 class Part(NamedTuple):
     """Tests that need something which not every machine has: what they test, what they need, and whether it is here."""
 
@@ -65,7 +70,7 @@ PARTS = {
         "the built book in a browser",
         "chromium is not installed",
         "chromium is installed",
-        lambda: any(shutil.which(name) for name in ("chromium", "chromium-browser", "google-chrome")),
+        lambda: chromium() is not None,
     ),
 }
 
@@ -183,6 +188,17 @@ def _private_folders(request: pytest.FixtureRequest) -> None:
         monkeypatch.setenv("FRHSIC_CACHE", str(folder / "cache"))
         if request.node.get_closest_marker("data") is None:
             monkeypatch.delenv("FRHSIC_DATA", raising=False)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Generator[Any, None, None]:
+    """Return a running chromium."""
+    playwright = pytest.importorskip("playwright.sync_api")
+    with playwright.sync_playwright() as play:
+        arguments = ["--disable-gpu", *(["--no-sandbox"] if os.geteuid() == 0 else [])]
+        running = play.chromium.launch(executable_path=chromium(), args=arguments)
+        yield running
+        running.close()
 
 
 @pytest.fixture

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
-import shutil
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -20,7 +18,6 @@ from typer.testing import CliRunner
 from frhsic_core import ScoreAdjuster, adjust_scores, gdp_curve
 from frhsic_core.cli import command
 
-CHROMIUM = next((found for name in ("chromium", "chromium-browser") if (found := shutil.which(name))), None)
 SCRIPT = '<script>alert("x")</script>'
 
 
@@ -103,35 +100,28 @@ def test_the_page_escapes_everything_and_loads_nothing(report: Path) -> None:
 
 
 @pytest.mark.browser
-@pytest.mark.skipif(CHROMIUM is None, reason="needs chromium")
 @pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1400])
-def test_the_report_in_a_browser(report: Path, width: int, scheme: str) -> None:
-    playwright = pytest.importorskip("playwright.sync_api")
+def test_the_report_in_a_browser(browser: Any, report: Path, width: int, scheme: str) -> None:
     axe = pytest.importorskip("axe_playwright_python.base")
-    with playwright.sync_playwright() as play:
-        arguments = ["--disable-gpu", *(["--no-sandbox"] if os.geteuid() == 0 else [])]
-        browser = play.chromium.launch(executable_path=CHROMIUM, args=arguments)
-        options: Any = {"viewport": {"width": width, "height": 900}, "color_scheme": scheme, "reduced_motion": "reduce"}
-        trouble: list[str] = []
-        page = browser.new_context(**options).new_page()
-        page.on("console", lambda message: trouble.append(message.text) if message.type == "error" else None)
-        page.on("pageerror", lambda error: trouble.append(str(error)))
-        page.on("dialog", lambda dialog: trouble.append(dialog.message))
-        page.on(
-            "request",
-            lambda request: None if request.url.startswith(("file:", "data:")) else trouble.append(request.url),
-        )
-        page.goto(report.as_uri())
-        # The test's own scripts run past the page's policy, which forbids all scripts.
-        page = browser.new_context(**options, bypass_csp=True).new_page()
-        page.goto(report.as_uri())
-        page.eval_on_selector_all("details", "all => all.forEach(one => one.open = true)")
-        wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
-        page.evaluate(axe.AXE_FILE_PATH.read_text())
-        found = page.evaluate("axe.run(document, { resultTypes: ['violations'], preload: false })")
-        browser.close()
+    options: Any = {"viewport": {"width": width, "height": 900}, "color_scheme": scheme, "reduced_motion": "reduce"}
+    trouble: list[str] = []
+    page = browser.new_context(**options).new_page()
+    page.on("console", lambda message: trouble.append(message.text) if message.type == "error" else None)
+    page.on("pageerror", lambda error: trouble.append(str(error)))
+    page.on("dialog", lambda dialog: trouble.append(dialog.message))
+    page.on(
+        "request", lambda request: None if request.url.startswith(("file:", "data:")) else trouble.append(request.url)
+    )
+    page.goto(report.as_uri())
+    # The test's own scripts run past the page's policy, which forbids all scripts.
+    page = browser.new_context(**options, bypass_csp=True).new_page()
+    page.goto(report.as_uri())
+    page.eval_on_selector_all("details", "all => all.forEach(one => one.open = true)")
+    wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+    page.evaluate(axe.AXE_FILE_PATH.read_text())
+    found = page.evaluate("axe.run(document, { resultTypes: ['violations'], preload: false })")
     serious = [entry["id"] for entry in found["violations"] if entry["impact"] in ("serious", "critical")]
     assert (trouble, wide, serious) == ([], 0, [])
 
