@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import pkgutil
 import re
 import subprocess
 import sys
@@ -182,3 +183,12 @@ def test_every_exported_name_exists() -> None:
         assert getattr(frhsic_core, name) is not None
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = frhsic_core.nothing
+
+
+def test_every_name_that_the_books_scripts_import_exists() -> None:
+    """A script that measured stored numbers must be able to measure them again; mypy does not read it."""
+    for path in (ROOT / "book").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("frhsic_core"):
+                for name in node.names:
+                    pkgutil.resolve_name(f"{node.module}:{name.name}")

@@ -289,21 +289,23 @@ def measured(p, y, s, task, scale):
 def peer(name, fold, family, needs_s):
     from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
 
-    from frhsic_core.remedies.attributes import Features
+    from frhsic_core.learning.estimators.columns import columns_of, fit_columns
 
     (X, y, s), (new, _new_y, new_s) = halves(name, fold)
     task = {"c": "classification", "r": "regression"}[TABLES[name][4]]
     start, rows = time.process_time(), []
     kind = ShuffleSplit if task == "regression" else StratifiedShuffleSplit
     for i, (a, b) in enumerate(kind(SPLITS, test_size=0.3, random_state=0).split(X, y)):
-        f = Features(X.iloc[a])
-        got = predictions(family, needs_s, (f(X.iloc[a]), y[a].astype(float), s[a]), (f(X.iloc[b]), s[b]), task)
+        plan = fit_columns(X.iloc[a])
+        known, others = (columns_of(X.iloc[part], plan) for part in (a, b))
+        got = predictions(family, needs_s, (known, y[a].astype(float), s[a]), (others, s[b]), task)
         scale = y[a].std() if task == "regression" else 1.0
         rows += [{"key": k, "split": i} | measured(p, y[b], s[b], task, scale) for k, p in got.items()]
     table = pd.DataFrame(rows).groupby("key", sort=False)[["score", "dcor"]].mean()
     assert len(table) - 2 == SETTINGS[needs_s], (family, len(table))
-    f = Features(X)
-    got = predictions(family, needs_s, (f(X), y.astype(float), s), (f(new), new_s), task)
+    plan = fit_columns(X)
+    known, others = (columns_of(part, plan) for part in (X, new))
+    got = predictions(family, needs_s, (known, y.astype(float), s), (others, new_s), task)
     picks = {limit: chosen(table, limit) for limit in LIMITS}
     return finish(
         name,
