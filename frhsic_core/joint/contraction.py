@@ -526,13 +526,13 @@ def whiten(z: Tensor, weights: Tensor | None = None) -> Tensor:
     >>> bool((white.mT @ white / 4 - torch.eye(2)).abs().max() < 1e-2)
     True
     """
-    return _Whitening.of(z.double(), _column(weights)).white.to(z.dtype)
+    return _Whitening.of(z.double(), weights).white.to(z.dtype)
 
 
 def whitened_frame(z: Tensor, weights: Tensor | None = None) -> Frame:
     """Return the rows of :func:`whiten` for functions of distances, with a written-out gradient."""
     with torch.no_grad():
-        done = _Whitening.of(z, _column(weights))
+        done = _Whitening.of(z, weights)
 
     def back(gradient: Tensor) -> Tensor:
         return done.gradient_in_z(gradient.double()).to(gradient.dtype)
@@ -568,10 +568,6 @@ def _standardized(z: Tensor, weights: Tensor | None) -> tuple[Tensor, Tensor]:
     return centered * unit, unit
 
 
-def _column(weights: Tensor | None) -> Tensor | None:
-    return None if weights is None else weights.to(torch.float64).unsqueeze(-1)
-
-
 @dataclass(frozen=True)
 class _Whitening:
     r"""U = Z_c Wᵀ with Z_c the centered rows, W = L⁻¹ and LLᵀ = C + r tr(C) I, C = Z_cᵀ diag(p) Z_c; p = None is 1/m.
@@ -590,9 +586,10 @@ class _Whitening:
     white: Tensor
 
     @classmethod
-    def of(cls, z: Tensor, p: Tensor | None) -> _Whitening:
+    def of(cls, z: Tensor, weights: Tensor | None) -> _Whitening:
         """Whiten Z ``(models, m, d)`` in double precision."""
         m, d = z.shape[-2:]
+        p = None if weights is None else weights.double().unsqueeze(-1)
         if p is None:
             centered = z - z.mean(-2, keepdim=True, dtype=torch.float64)  # float64 from here on
             covariance = torch.baddbmm(centered.new_empty(1, 1, 1), centered.mT, centered, beta=0.0, alpha=1.0 / m)
