@@ -43,6 +43,19 @@ def test_hsic_of_two_groups_by_hand(c: float) -> None:
     assert 0.005 * (1 - c) <= 0.1**2 + 1e-15
 
 
+def test_a_kernel_on_age_above_one_makes_the_root_of_hsic_larger_than_the_expected_mmd() -> None:
+    g = np.array([0.0, 1.0])
+    assert hsic(JOINT, np.outer(g, g), 4 * alike(-1.0)) == pytest.approx((2 * 0.1) ** 2)
+
+
+def test_the_row_with_both_signs_computed_in_two_ways() -> None:
+    """Theorem 3.2 takes the contrast of the slice at each age, not of the function with its overall mean."""
+    f = np.array([[0.0, 0.0], [1.0, -1.0]])  # g for the young, −g for the old
+    at_once = ((JOINT - np.outer(JOINT.sum(1), JOINT.sum(0))) * f).sum()
+    by_age = [(JOINT / JOINT.sum(0))[:, s] @ f[:, s] - JOINT.sum(1) @ f[:, s] for s in (0, 1)]
+    assert (at_once, *by_age) == pytest.approx((0.1, 0.1, 0.1))
+
+
 def test_every_criterion_is_a_multiple_of_the_same_number() -> None:
     g = np.array([0.0, 1.0])
     for n in range(51):

@@ -75,3 +75,27 @@ def test_for_one_wave_the_bound_comes_from_hsic_and_for_four_from_the_tail(
     bound = law.hsic(*KERNELS) / law.mercer(KERNELS[1]).eigenvalues[1] + tail
     assert smallest_tail <= tail / bound < largest_tail
     assert 1.0 <= bound / law.expected_squared_mmd(KERNELS[0]) < 1.02
+
+
+def test_each_wave_is_a_mixture_and_faster_waves_have_more_energy_in_later_eigenfunctions() -> None:
+    for m in (2, 4, 6, 8):
+        tails = [hiring(waves).spectral_tail(*KERNELS, m=m) for waves in range(1, 9)]
+        assert (np.diff(tails) > 0).all()
+    assert all(hiring(waves).delta_coefficients(*KERNELS).max() < 0.9 * 0.09 for waves in range(1, 9))
+
+
+def test_the_bandwidth_at_which_hsic_counts_a_wave_most_is_smaller_for_faster_waves() -> None:
+    bandwidths = np.geomspace(0.3, 60, 40)
+    best = [np.argmax([hiring(waves).hsic(KERNELS[0], Gaussian(b)) for b in bandwidths]) for waves in (1, 2, 4, 8)]
+    assert len(bandwidths) - 1 > best[0] > best[1] > best[2] > best[3] > 0
+
+
+def test_with_a_kernel_of_absolute_values_the_whole_deviation_is_in_every_tail() -> None:
+    s = np.linspace(-1, 1, 40)
+    law = FiniteLaw([-1, 1], s, np.stack([s < 0, s > 0]) / 40)
+    gram = np.exp(-((np.abs(s)[:, None] - np.abs(s)) ** 2) / 2)
+    assert law.hsic(np.eye(2), gram) == pytest.approx(0, abs=1e-15)
+    assert law.expected_squared_mmd(np.eye(2)) == pytest.approx(0.5)
+    values, functions = law.mercer(gram)
+    assert (values[:5] > 1e-8).all()
+    assert (law.delta / 40) @ functions[:, :5] == pytest.approx(np.zeros((2, 5)), abs=1e-8)
