@@ -75,8 +75,9 @@ def test_six_of_sixteen_encodings_of_four_people_have_no_hsic() -> None:
 def test_the_sizes_from_which_a_bound_says_something() -> None:
     for bound, n in ((uniform_bound, 7_587), (proved_bound, 193)):
         assert bound(n, complexity=0.0) < 1 / 4 <= bound(n - 1, complexity=0.0)
-    low, high = (uniform_bound(n, complexity=math.sqrt(50 / n)) for n in (6_250_000, 6_150_000))
-    assert low < 1 / 4 < high
+    for bound, sizes in ((uniform_bound, (6_250_000, 6_150_000)), (proved_bound, (1_100_000, 1_000_000))):
+        low, high = (bound(n, complexity=math.sqrt(50 / n)) for n in sizes)
+        assert low < 1 / 4 < high
 
 
 def test_the_solved_exercise_on_two_hundred_encoders() -> None:
