@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[1]
 TOP = "the modules at the top"
 LINES = {
     TOP: 1915,  # goal: 1,500 without bounds.py
-    "joint": 4395,  # goal: 4,000; mutual information of one column is sorted, as fast as scikit-learn
+    "joint": 4390,  # goal: 4,000; mutual information of one column is sorted, as fast as scikit-learn
     "conditional": 965,  # goal: 1,000
     "laws": 905,  # goal: 1,400
     "learning": 4325,  # goal: 4,800
@@ -23,7 +23,7 @@ LINES = {
     "cli": 700,  # goal: 700
     "paper": 12695,  # goal: 12,700
 }
-LIBRARY, MODULES, TESTS = 31760, 134, 25000  # goals: 32,000, 155 and 25,000
+LIBRARY, MODULES, TESTS = 31755, 134, 25000  # goals: 32,000, 155 and 25,000
 
 
 def lines(folder: Path) -> Counter[str]:

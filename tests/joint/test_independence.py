@@ -14,7 +14,7 @@ from scipy import stats
 
 from frhsic_core.joint.hsic import hsic
 from frhsic_core.joint.independence import hsic_test
-from frhsic_core.joint.independence.permutation import multiples, scaled
+from frhsic_core.joint.independence.permutation import scaled, windows
 from frhsic_core.kernels import Categorical, Distance, Gaussian, Laplacian, Linear, Product
 
 METHODS = ["gamma", "spectral", "permutation"]
@@ -223,6 +223,6 @@ def test_the_windows_are_those_of_kernels_with_a_bandwidth() -> None:
         hsic_test(z, torch.cos(8 * z), kernel_z=kind(0.7), kernel_s=kind(0.7), **options) for kind in (Gaussian, Own)
     )
     assert float(own.pvalue) == float(library.pvalue)
-    assert multiples((2.0, 1.0), Distance(), Product([Categorical(), Linear()])) == (1.0,)
-    assert multiples((2.0, 1.0), Distance(), Product([Categorical(), Own(1.0)])) == (2.0, 1.0)
+    assert windows("aggregated", (2.0, 1.0), Distance(), Product([Categorical(), Linear()]))[0] == (1.0,)
+    assert windows("aggregated", (2.0, 1.0), Distance(), Product([Categorical(), Own(1.0)]))[0] == (2.0, 1.0)
     assert scaled(Product([Gaussian(0.5), Categorical()]), (4.0,)) == [Product([Gaussian(2.0), Categorical()])]

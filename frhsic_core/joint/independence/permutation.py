@@ -101,13 +101,11 @@ def scaled(kernel: Kernel, factors: tuple[float, ...]) -> list[Kernel]:
     return [with_bandwidths(kernel, partial(operator.mul, factor)) for factor in factors]
 
 
-def multiples(among: tuple[float, ...], *kernels: Kernel) -> tuple[float, ...]:
-    """Return the multiples of bandwidths that a test tries: one if no kernel has a bandwidth."""
-    return (
-        among
-        if any(with_bandwidths(kernel, lambda bandwidth: bandwidth) is not kernel for kernel in kernels)
-        else (1.0,)
-    )
+def windows(method: str, among: tuple[float, ...], *kernels: Kernel) -> tuple[tuple[float, ...], list[list[Kernel]]]:
+    """Return the multiples of bandwidths that a test tries, one if no kernel has a bandwidth, and the kernels there."""
+    has_bandwidth = any(with_bandwidths(kernel, lambda bandwidth: bandwidth) is not kernel for kernel in kernels)
+    factors = among if method == "aggregated" and has_bandwidth else (1.0,)
+    return factors, [scaled(kernel, factors) for kernel in kernels]
 
 
 def within_kernel(kernel: Kernel | None, x: Tensor, groups: list[Tensor]) -> tuple[Tensor, Kernel]:
@@ -532,8 +530,8 @@ def permutation_test(
         The method, the number of permutations and their source.
     """
     n, n_permutations, generator = len(z), request.n_permutations, request.generator
-    factors = multiples(FACTORS, kernel_z, kernel_s) if request.method == "aggregated" else (1.0,)
-    sides = [(scaled(kernel_z, factors), z), (scaled(kernel_s, factors), s)]
+    factors, kernels_of_both = windows(request.method, FACTORS, kernel_z, kernel_s)
+    sides = list(zip(kernels_of_both, (z, s), strict=True))
     groups = [rows.to(z.device) for rows in groups]
     if n <= SMALL_ROWS:
         order = random_orders(n_permutations, n, generator, strata).to(z.device)

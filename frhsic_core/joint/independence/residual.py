@@ -40,9 +40,8 @@ from frhsic_core.joint.independence.permutation import (
     JointFeatures,
     Request,
     decide,
-    multiples,
     ranked,
-    scaled,
+    windows,
 )
 from frhsic_core.kernels import Gaussian, Kernel, median_distance
 
@@ -185,11 +184,10 @@ def residual_test(
     regression = Regression(c, given.mixed, [rows.flatten() for rows in blocks])
     z, kernel_z = _residual_kernel(kernel_z, z, regression, blocks)
     s, kernel_s = _residual_kernel(kernel_s, s, regression, blocks)
-    factors = multiples(WIDE, kernel_z, kernel_s) if method == "aggregated" else (1.0,)
+    factors, kernels_of_both = windows(method, WIDE, kernel_z, kernel_s)
     share = _FINE if n <= SMALL_ROWS else SHARE
-    features_z, features_s = (
-        JointFeatures(scaled(kernel, factors), x, share=share) for kernel, x in ((kernel_z, z), (kernel_s, s))
-    )
+    sides = zip(kernels_of_both, (z, s), strict=True)
+    features_z, features_s = (JointFeatures(kernels, x, share=share) for kernels, x in sides)
     local = given_kernel(c, mixed=given.mixed)
     features = landmark_features(local, c, LOCAL_LANDMARKS)
     weights = local(c) if n <= SMALL_ROWS else lambda rows: features(c[rows])
