@@ -237,22 +237,27 @@ class _KnownGradient(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
         (gradient,) = ctx.saved_tensors
-        return (grad[..., None, None] * gradient).sum_to_size(ctx.shape), None, None
+        return (_for_each_row(grad, gradient) * gradient).sum_to_size(ctx.shape), None, None
+
+
+def _for_each_row(values: Tensor, like: Tensor) -> Tensor:
+    """Return one number for each model, ``(...)``, in a shape that multiplies Z or a score."""
+    return values.view(*values.shape, *[1] * (like.ndim - values.ndim))
 
 
 @dataclass(frozen=True)
 class GradientTerm:
-    """A term of a loss whose gradient is known: ``value (...)``, and the gradient at ``at (..., n, d)``.
+    """A term of a loss whose gradient is known: ``value (...)``, and the gradient at ``at``, Z or a score ``(..., n)``.
 
-    A training step passes the gradient to ``torch.autograd.grad`` beside that of the task, so that no graph is built
-    and run for the term itself; :meth:`differentiable` gives an ordinary tensor instead. The gradient is kept as a
-    ``direction (..., n, d)`` and a ``coefficient (..., 1, 1)``, so that scaling by λ changes one number per model.
+    A training step adds the gradient to that of the task where it arrives at ``at``, so that no graph is built and run
+    for the term itself; :meth:`differentiable` gives an ordinary tensor instead. The gradient is kept as a
+    ``direction``, of the shape of ``at``, and a ``coefficient``, so that scaling by λ changes one number per model.
     """
 
     value: Tensor
     at: Tensor
     direction: Tensor
-    coefficient: Tensor
+    coefficient: Tensor | float
 
     @property
     def gradient(self) -> Tensor:
@@ -261,7 +266,14 @@ class GradientTerm:
 
     def times(self, factor: Tensor) -> GradientTerm:
         """Scale by one number for each model, ``(...)``."""
-        return GradientTerm(self.value * factor, self.at, self.direction, self.coefficient * factor[..., None, None])
+        coefficient = self.coefficient * _for_each_row(factor, self.direction)
+        return GradientTerm(self.value * factor, self.at, self.direction, coefficient)
+
+    def join(self, factor: Tensor) -> None:
+        """Let ``factor`` times the gradient be added to any other that a backward pass brings to ``at``."""
+        # The hook must not refer to `at`, which refers to its hooks: only the garbage collector would free the graph.
+        direction, coefficient = self.direction, self.coefficient * _for_each_row(factor, self.direction)
+        self.at.register_hook(lambda gradient: torch.addcmul(gradient, direction, coefficient))
 
     def differentiable(self) -> Tensor:
         """Return the value as a tensor that autograd can differentiate once."""
@@ -398,6 +410,29 @@ def gram_term(z: Tensor | Frame, kernel: Gram, function: GramFunction, *, factor
     if value is None:
         return factor * (gram * gradient).sum((-2, -1))
     return factor * (_KnownGradient.apply(gram, value, gradient) if gram.requires_grad else value)
+
+
+def output_term(
+    output: Tensor, weights: Tensor, own: Tensor | None, *, row_weights: Tensor | None = None, factor: float = 1.0
+) -> GradientTerm:
+    """Return HSIC of a score ``(..., n)`` with a linear kernel, f'Af; the normalized form divides by Var(f)·√``own``.
+
+    ``weights`` is A, and ``own`` is ⟨L, A⟩ for the normalized form; see :func:`correlation`.
+    """
+    f = output.detach()
+    f = f - weighted_mean(f, row_weights).unsqueeze(-1)
+    along = (weights @ f.unsqueeze(-1)).squeeze(-1)
+    cross = (f * along).sum(-1)
+    if own is None:
+        return GradientTerm(cross * factor, output, along, 2.0 * factor)
+    # In the units of `own`: a sum where all rows count the same, else a weighted mean.
+    variance = (f * f).sum(-1) if row_weights is None else weighted_mean(f * f, row_weights)
+    smallest = smallest_own(f, rows=f.shape[-1], row_weights=row_weights)
+    varies = ((variance > smallest**0.5) & (own > smallest)).to(f.dtype)
+    variance = variance.clamp_min(smallest**0.5)
+    root = factor * varies / (variance * own.clamp_min(smallest).sqrt())
+    slope = (cross / variance).unsqueeze(-1) * (f if row_weights is None else f * row_weights)
+    return GradientTerm(cross * root, output, along - slope, 2.0 * root.unsqueeze(-1))
 
 
 def dependence(

@@ -664,9 +664,7 @@ def fused_output_term(output: Tensor, t: Tensor, own: Tensor, *, normalized: boo
         t, given, own, value, direction, n, t.stride(-2), smallest, smallest**0.5, factor,
         NORMALIZED=normalized, P=t.shape[-1], N=max(16, 1 << (n - 1).bit_length()), B=16, num_warps=8,
     )  # fmt: skip
-    return GradientTerm(
-        value, output.unsqueeze(-1), direction.unsqueeze(-1), torch.full_like(value, 2.0)[:, None, None]
-    )
+    return GradientTerm(value, output, direction, 2.0)
 
 
 def fused_batch_median(u: Tensor, *, max_points: int) -> Tensor:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import gc
 import inspect
 import warnings
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -160,17 +160,17 @@ class Step:
             _descend(loss.sum(), self.adversary_optimizer)
         task = self._task_loss(batch)
         total = task
-        known: list[GradientTerm] = []
         values: list[Tensor] = []
         for term in self.penalty.terms(batch, refresh=refresh):
-            if isinstance(term, GradientTerm):  # its gradient is known, so it needs no graph
-                known.append(term.times(self.lam))
+            if isinstance(term, GradientTerm) and (term.at is batch.z or term.at is batch.output):
+                term.join(self.lam)  # its gradient is known, so it needs no graph
                 values.append(term.value)
             else:
-                total = torch.addcmul(total, self.lam, term)
-                values.append(term.detach())
+                value = term.differentiable() if isinstance(term, GradientTerm) else term
+                total = torch.addcmul(total, self.lam, value)
+                values.append(value.detach())
         # The models share no weights: the gradient of the sum over models is the gradient of each model's own loss.
-        _descend(total.sum(), self.optimizer, known)
+        _descend(total.sum(), self.optimizer)
         with torch.no_grad():
             penalty = sum(values[1:], values[0]) if values else torch.zeros_like(task)
             self.sums.add_(torch.stack([task, penalty, self._metric(batch)]), alpha=float(length))
@@ -221,11 +221,9 @@ class Step:
         return ratio if ratio is None or enough is None else ratio.masked_fill(~enough, torch.nan)
 
 
-def _descend(loss: Tensor, optimizer: Adam, known: Sequence[GradientTerm] = ()) -> None:
-    """Make one step along the gradient of ``loss`` plus the gradients that are known already."""
+def _descend(loss: Tensor, optimizer: Adam) -> None:
+    """Make one step along the gradient of ``loss``."""
     weights = optimizer.param_groups[0]["params"]
-    for term in known:  # as gradients of other outputs they would make torch load sympy, which takes a second
-        loss = loss + torch.dot(term.at.flatten(), term.gradient.flatten())
     for weight, gradient in zip(weights, torch.autograd.grad(loss, weights), strict=True):
         weight.grad = gradient
     optimizer.step()

@@ -18,10 +18,9 @@ from frhsic_core.joint.contraction import (
     gaussian_rows,
     gram_term,
     inner_product,
+    output_term,
     own_product,
-    smallest_own,
     unit_factor,
-    weighted_mean,
 )
 from frhsic_core.joint.fused import can_fuse_batch, fused_batch_term, fused_output_term
 from frhsic_core.kernels import (
@@ -215,7 +214,7 @@ class FRHSIC(KernelPenalty):
                 terms.append(gram_term(frame or z, kernel_z, function, factor=factor))
             if self.on != "representation":
                 weight = factor * (self.output_weight if self.on == "both" else 1.0)
-                terms.append(weight * self._on_output(batch.output, centered, own, weights))
+                terms.append(output_term(batch.output, centered, own, row_weights=weights, factor=weight))
         return counted(terms, enough)
 
     def _fuses(self, z: Tensor, weights: Tensor | None) -> bool:
@@ -276,15 +275,3 @@ class FRHSIC(KernelPenalty):
             return contraction_weights(gram, row_weights=weights)
         mask = None if weights is None else (weights > 0).to(gram.dtype)
         return contraction_weights(gram, estimator="unbiased", row_weights=mask)
-
-    def _on_output(self, output: Tensor, centered: Tensor, own: Tensor | None, weights: Tensor | None) -> Tensor:
-        """Return HSIC of the output with a linear kernel, f'Af; the normalized form divides by Var(f)·√HSIC(S, S)."""
-        f = output - weighted_mean(output, weights).unsqueeze(-1)
-        cross = (f * (centered @ f.unsqueeze(-1)).squeeze(-1)).sum(-1)
-        if own is None:
-            return cross
-        # In the units of `own`: a sum where all rows count the same, else a weighted mean.
-        variance = (f * f).sum(-1) if weights is None else weighted_mean(f * f, weights)
-        smallest = smallest_own(f, rows=f.shape[-1], row_weights=weights)
-        varies = ((variance > smallest**0.5) & (own > smallest)).to(f.dtype)
-        return varies * cross / (variance.clamp_min(smallest**0.5) * own.clamp_min(smallest).sqrt())
