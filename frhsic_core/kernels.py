@@ -154,16 +154,21 @@ def batch_median(x: Tensor, max_points: int | None, *, exponents: Tensor | None 
     The rows of a mini-batch are in random order, so the first ``max_points`` are taken and only the pairs between their
     two halves are used: a quarter of the numbers, at almost the same accuracy. ``None`` uses all pairs of rows. The
     distances come from one matrix product, or from ``exponents``, −|x_i − x_j|²/2 of all rows, where these are known.
-    Nothing is checked and nothing waits for the device.
+    Nothing is checked and nothing waits for a GPU.
     """
     x = x.detach()
     half = x.shape[-2] if max_points is None else min(max_points, x.shape[-2]) // 2
     rows, columns = slice(half), slice(None) if max_points is None else slice(half, 2 * half)
     if exponents is not None:
-        squared = (-2.0 * exponents[..., rows, columns]).clamp_min_(0.0)
+        squared = -2.0 * exponents[..., rows, columns]
     else:
         squared = squared_distances(x[..., rows, :], None if max_points is None else x[..., columns, :])
-    median, mean = _median_of_pairs(squared.sqrt_(), own=max_points is None)
+    if x.device.type == "cpu" and max_points is not None and half > 0:
+        # Most batches need no mean and the root of one number; this median takes half the time of kthvalue.
+        medians = [math.sqrt(max(pairs.median().item(), 0.0)) for pairs in squared.reshape(-1, half * half)]
+        if min(medians) > 1e-9:
+            return x.new_tensor(medians).view(x.shape[:-2])
+    median, mean = _median_of_pairs(squared.clamp_min_(0.0).sqrt_(), own=max_points is None)
     return _usable(median, mean, unit=torch.ones_like(median), smallest=torch.finfo(x.dtype).tiny ** 0.25)
 
 

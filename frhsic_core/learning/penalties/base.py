@@ -88,7 +88,9 @@ class BandwidthPolicy:
             new = batch_median(z, points, exponents=exponents)
         if self.added:
             new = new + self.added
-        return new if self.rate == 1 else torch.where(old > 0, torch.lerp(old, new, self.rate), new)
+        mixed = torch.lerp(old, new, self.rate)
+        # To look at the old values costs nothing on a CPU, and on a GPU it would wait for them.
+        return mixed if old.device.type == "cpu" and min(old.tolist()) > 0 else torch.where(old > 0, mixed, new)
 
 
 _POLICIES: dict[str, BandwidthPolicy] = {
@@ -351,11 +353,10 @@ class KernelPenalty(Penalty):
         """
         if refresh:
             assert self.policy is not None
-            with torch.no_grad():
-                new = self.policy.update(self.sigma_z, z, exponents=exponents)
-                if enough is not None and self.scale in ("standardize", "whiten"):
-                    new = torch.where(enough | (self.sigma_z == 0), new, self.sigma_z)
-                self.sigma_z.copy_(new)
+            new = self.policy.update(self.sigma_z, z, exponents=exponents)
+            if enough is not None and self.scale in ("standardize", "whiten"):
+                new = torch.where(enough | (self.sigma_z == 0), new, self.sigma_z)
+            self.sigma_z.copy_(new)
         return self.sigma_z
 
     @torch.no_grad()
