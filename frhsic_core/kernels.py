@@ -208,22 +208,16 @@ def exponential(exponent: Tensor) -> Tensor:
 def half_squared_distances(u: Tensor) -> Tensor:
     """Return ``−|u_i − u_j|²/2`` for rows with mean zero, ``(..., n, n)``; exactly zero where two rows coincide."""
     if u.device.type != "cpu" and u.dtype == torch.float32 and not u.requires_grad:
-        # One pass instead of three over the matrix; coincident rows are then zero up to rounding.
-        left, right = augmented_rows(u)
-        return left @ right.mT
-    inner = u @ u.mT
-    # Half the diagonal of the product itself, so that u·u − |u|²/2 − |u|²/2 is exactly zero there.
-    half = 0.5 * inner.diagonal(dim1=-2, dim2=-1)
+        # One pass instead of three, a product of [u, |u|², −½] and [u, −½, |u|²]; equal rows are zero up to rounding.
+        square = (u * u).sum(-1, keepdim=True)
+        constant = torch.full_like(square, -0.5)
+        return torch.cat([u, square, constant], dim=-1) @ torch.cat([u, constant, square], dim=-1).mT
+    inner = u @ u.mT.contiguous()  # on a CPU a copy of the thin matrix pays for itself
+    # The diagonal of the product itself, so that u·u − |u|²/2 − |u|²/2 is exactly zero there.
+    square = inner.diagonal(dim1=-2, dim2=-1).clone()
     if inner.requires_grad:
-        return inner - half.unsqueeze(-1) - half.unsqueeze(-2)
-    return inner.sub_(half.unsqueeze(-1)).sub_(half.unsqueeze(-2))
-
-
-def augmented_rows(u: Tensor) -> tuple[Tensor, Tensor]:
-    """Return rows [u, |u|², −½] and [u, −½, |u|²]; one product of them is −|u_i − u_j|²/2."""
-    square = (u * u).sum(-1, keepdim=True)
-    constant = torch.full_like(square, -0.5)
-    return torch.cat([u, square, constant], dim=-1), torch.cat([u, constant, square], dim=-1)
+        return inner - 0.5 * square.unsqueeze(-1) - 0.5 * square.unsqueeze(-2)
+    return inner.sub_(square.unsqueeze(-1), alpha=0.5).sub_(square.unsqueeze(-2), alpha=0.5)
 
 
 class Kernel(Protocol):

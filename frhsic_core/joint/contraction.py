@@ -25,7 +25,6 @@ from frhsic_core.kernels import (
     Gaussian,
     InverseMultiquadric,
     MultiScale,
-    augmented_rows,
     exponential,
     half_squared_distances,
     multi_scale_grams,
@@ -124,24 +123,10 @@ def unit_factor(n: int, estimator: str, row_weights: Tensor | None) -> float:
     return 1.0 / (n * n) if estimator == "biased" else 1.0 / (n * (n - 3))
 
 
-def gaussian_rows(s: Tensor, bandwidth: Tensor) -> Tensor:
-    """Prepare rows of S ``(datasets, n, p)`` for :func:`centered_gaussian`, ``(datasets, n, 2(p + 2))``."""
-    u = (s - s.mean(-2, keepdim=True)) * (math.sqrt(_LOG2_E) / bandwidth[..., None, None])
-    return torch.cat(augmented_rows(u), dim=-1)
-
-
-def centered_gaussian(rows: Tensor, *, multi_scale: bool = False) -> Tensor:
-    """Return HLH for the Gaussian Gram matrix L of S, from some rows of :func:`gaussian_rows`, without a copy of L.
-
-    With ``multi_scale``, L is that of the kernel :class:`frhsic_core.kernels.MultiScale`, and the rows were prepared
-    with its widest bandwidth.
-    """
-    left, right = rows.chunk(2, dim=-1)
-    gram = torch.bmm(left, right.mT).exp2_()  # no clamp: S does not move, so few pairs are far beyond the bandwidth
-    if multi_scale:
-        (gram,) = multi_scale_grams(gram)
-    row = _row_means(gram, None)
-    return gram.sub_(row).sub_(row.mT)
+def centered_product(rows: Tensor) -> Tensor:
+    """Return HΦΦᵀH for some rows of features Φ ``(models, m, rank)``."""
+    rows = torch.sub(rows, rows.sum(-2, keepdim=True), alpha=1.0 / rows.shape[-2])
+    return torch.bmm(rows, rows.mT.contiguous())  # on a CPU a copy of the thin matrix pays for itself
 
 
 # Functions of a Gram matrix ------------------------------------------------------------------------------------------

@@ -27,10 +27,7 @@ from frhsic_core import (
 from frhsic_core.joint import conditional_hsic
 from frhsic_core.joint.contraction import (
     GradientTerm,
-    center,
-    centered_gaussian,
     dependence,
-    gaussian_rows,
     gram_term,
     inner_product,
 )
@@ -351,12 +348,3 @@ def test_a_term_times_a_number_for_each_model() -> None:
     torch.testing.assert_close(more.value, factor * term.value)
     found = torch.autograd.grad(more.differentiable().sum(), z)[0]
     torch.testing.assert_close(found, factor[:, None, None] * term.gradient)
-
-
-def test_the_centered_gram_matrix_of_prepared_rows() -> None:
-    """Each dataset has its own bandwidth, and some of its rows are those of a mini-batch."""
-    s = torch.randn(2, 40, 2, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    widths = torch.tensor([0.3, 2.0], dtype=torch.float64)
-    found = centered_gaussian(gaussian_rows(s, widths)[:, 5:25])
-    for part, width, mine in zip(s[:, 5:25], widths, found, strict=True):
-        torch.testing.assert_close(mine, center(Gaussian(float(width))(part)))

@@ -10,9 +10,8 @@ from torch import Tensor
 
 from frhsic_core.joint.contraction import (
     Frame,
-    centered_gaussian,
+    center,
     correlation,
-    gaussian_rows,
     gram_term,
     inner_product,
     output_term,
@@ -24,6 +23,7 @@ from frhsic_core.learning import FRHSIC
 from frhsic_core.learning.data import Batch, TrainingData
 
 FORMS = [("normalized", 1.0), ("biased", 0.5)]
+SIGMA_S = math.sqrt(math.log2(math.e))  # the kernel on S is 2^(−|s − s'|²/2)
 
 
 def relative(found: Tensor, expected: Tensor) -> float:
@@ -34,7 +34,7 @@ def samples(models: int, n: int, d: int, p: int, device: str) -> tuple[Tensor, T
     generator = torch.Generator().manual_seed(n + d)
     z = torch.randn(models, n, d, generator=generator)
     s = torch.rand(models, n, p, generator=generator) + 0.3 * z[..., :1]
-    return z.to(device), gaussian_rows(s, torch.full((models,), 0.5)).to(device)
+    return z.to(device), (2.0 * SIGMA_S * (s - s.mean(-2, keepdim=True))).to(device)
 
 
 @pytest.mark.cuda
@@ -46,12 +46,12 @@ def test_value_and_gradient(n: int, d: int, p: int, form: str, factor: float, sc
     sigma = torch.full((3,), math.sqrt(2.0 * d), device="cuda")
     assert can_fuse_batch(z)
     exact = z.double().requires_grad_()
-    weights = centered_gaussian(rows.double())
+    weights = center(Gaussian(SIGMA_S)(rows.double()))
     own = own_product(weights, weights)
     function = correlation(weights, own) if form == "normalized" else inner_product(weights)
     expected = gram_term(exact, Gaussian(sigma.double()), function, factor=factor)
     frame = Frame(z.requires_grad_(), z.detach(), (lambda gradient: gradient) if scaled else None)
-    found, own_s = fused_batch_term(frame, rows[..., :p], sigma, normalized=form == "normalized", factor=factor)
+    found, own_s = fused_batch_term(frame, rows, sigma, normalized=form == "normalized", factor=factor)
     assert relative(found.value, expected.value) < 5e-6
     assert relative(found.gradient, expected.gradient) < 2e-5
     assert relative(own_s, own) < 5e-6
@@ -61,13 +61,13 @@ def test_value_and_gradient(n: int, d: int, p: int, form: str, factor: float, sc
 @pytest.mark.parametrize(("form", "factor"), FORMS)
 def test_a_score_and_a_linear_kernel(form: str, factor: float) -> None:
     z, rows = samples(3, 200, 2, 1, "cuda")
-    weights = centered_gaussian(rows.double())
+    weights = center(Gaussian(SIGMA_S)(rows.double()))
     own = own_product(weights, weights)
     exact = z[..., 0].double().requires_grad_()
     expected = output_term(exact, weights, own if form == "normalized" else None, factor=factor)
     output = z[..., 0].clone().requires_grad_()
     normalized = form == "normalized"
-    found = fused_output_term(output, rows[..., :1], own.float(), normalized=normalized, factor=factor)
+    found = fused_output_term(output, rows, own.float(), normalized=normalized, factor=factor)
     assert relative(found.value, expected.value) < 1e-6
     assert relative(found.gradient, expected.gradient) < 2e-6
 
@@ -77,11 +77,11 @@ def test_constant_and_distant_rows_are_finite() -> None:
     _, rows = samples(2, 80, 3, 1, "cuda")
     one = torch.ones(2, device="cuda")
     for z in (torch.full((2, 80, 3), 0.1, device="cuda"), 1e6 * torch.randn(2, 80, 3, device="cuda")):
-        found, _ = fused_batch_term(Frame(z, z, None), rows[..., :1], one, normalized=True, factor=1.0)
+        found, _ = fused_batch_term(Frame(z, z, None), rows, one, normalized=True, factor=1.0)
         assert bool(found.value.isfinite().all())
         assert bool(found.gradient.isfinite().all())
     constant = torch.full((2, 80, 3), 0.1, device="cuda")
-    found, _ = fused_batch_term(Frame(constant, constant, None), rows[..., :1], one, normalized=True, factor=1.0)
+    found, _ = fused_batch_term(Frame(constant, constant, None), rows, one, normalized=True, factor=1.0)
     assert not found.value.any()
 
 

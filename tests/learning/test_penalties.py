@@ -193,6 +193,27 @@ def test_value_and_gradient_are_those_of_the_statistic(name: str, p: int, dtype:
     torch.testing.assert_close(gradient, expected, **close)
 
 
+@pytest.mark.parametrize("kernel", ["gaussian", "multi_scale"])
+@pytest.mark.parametrize("outlier", [False, True])
+def test_the_centered_gram_matrix_of_the_attribute(kernel: str, outlier: bool) -> None:
+    """From features where the rank is small, and dense where it is not; each dataset has its own bandwidths."""
+    s = torch.rand(2, 600, 2, generator=torch.Generator().manual_seed(0), dtype=DTYPE)
+    s[1] *= 5.0
+    s[0, 0] += 1000.0 * outlier
+    penalty = FRHSIC(kernel_s=kernel, attributes="sum")
+    data = TrainingData(s, s[..., 0].round(), s, None, "classification")
+    penalty.setup(data, dataset=torch.tensor([1, 0]), generators=[torch.Generator()] * 2, representation=2)
+    assert penalty._thin != outlier
+    drawn = s.flip(0)[:, 5:25]
+    rows = torch.arange(5, 25) + torch.tensor([[600], [0]])
+    batch = Batch(drawn, drawn[..., 0], drawn, drawn[..., 0], None, rows)
+    for a, (centered, _) in enumerate(penalty._attributes(batch, None)):
+        for mine, part, width in zip(centered, drawn, penalty.sigma_s[:, a], strict=True):
+            gram = KERNELS[kernel](float(width))(part[:, [a]])
+            expected = gram - gram.mean(0) - gram.mean(1, keepdim=True) + gram.mean()
+            torch.testing.assert_close(mine, expected, rtol=0, atol=1e-12)
+
+
 def test_the_term_on_the_output_has_a_weight() -> None:
     both = value(on_z(on="both", bandwidth_s=0.4))
     output = value(on_z(on="output", bandwidth_s=0.4))
