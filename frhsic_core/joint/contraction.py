@@ -11,7 +11,6 @@ No input is checked here and nothing waits for the device, so a training step ca
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -31,7 +30,6 @@ from frhsic_core.kernels import (
 )
 
 ESTIMATORS = ("biased", "unbiased")
-_LOG2_E = math.log2(math.e)
 RIDGE = 2e-6  # of whitening, relative to the total variance; for 50 columns, 1e-4 of the mean variance
 
 GramFunction = Callable[[Tensor], tuple[Tensor | None, Tensor]]
@@ -265,7 +263,7 @@ class GradientTerm:
         return _KnownGradient.apply(self.at, self.value, self.gradient)
 
 
-@dataclass(frozen=True)
+@dataclass
 class Frame:
     """Rows ``u (..., n, d)`` made from ``at``, and how a gradient returns to ``at``; for functions of distances.
 
@@ -279,7 +277,7 @@ class Frame:
 
     @cached_property
     def exponents(self) -> Tensor:
-        """−|u_i − u_j|²/2, ``(..., n, n)``; do not overwrite them."""
+        """−|u_i − u_j|²/2, ``(..., n, n)``; delete them before they are overwritten."""
         return half_squared_distances(self.u)
 
 
@@ -292,33 +290,19 @@ class ExpandedDistance:
     """
 
     def __call__(self, z: Tensor) -> Tensor:
-        return _radial(ExpandedDistance, z - z.mean(-2, keepdim=True))
+        u = z - z.mean(-2, keepdim=True)
+        return _radial(ExpandedDistance, half_squared_distances(u), u)
 
 
-def _radial(kind: type, u: Tensor) -> Tensor:
-    """Return the matrix of a radial kernel with bandwidth one (or of distances) of the rows of u."""
-    exponent = half_squared_distances(u)
-    if kind is Gaussian:
+def _radial(kind: type, exponent: Tensor, u: Tensor) -> Tensor:
+    """Return the matrix of a radial kernel with bandwidth one (or of distances) from −|u_i − u_j|²/2, in place."""
+    if kind is Gaussian or kind is MultiScale:
         return exponential(exponent)
     if kind is InverseMultiquadric:
-        return _multiquadric(exponent)
+        return exponent.clamp_max_(0.0).mul_(-2.0).add_(1.0).rsqrt_()
     largest = (u * u).sum(-1).amax(-1)[..., None, None]
     floor = -8.0 * torch.finfo(exponent.dtype).eps * largest
     return torch.where(exponent < floor, exponent.mul(-2.0), torch.zeros_like(exponent)).sqrt_()
-
-
-def _multiquadric(exponent: Tensor) -> Tensor:
-    return exponent.clamp_max_(0.0).mul_(-2.0).add_(1.0).rsqrt_()
-
-
-def _radial_in(frame: Frame, kind: type, scale: Tensor) -> Tensor:
-    """Return the matrix of a radial kernel with bandwidth ``scale``, from the exponents of a scaled frame."""
-    inverse = scale.square().reciprocal_()
-    if kind is InverseMultiquadric:
-        return _multiquadric(frame.exponents * inverse)
-    # exp2 takes two thirds of the time of exp on a CPU, and the factor log2(e) costs nothing here.
-    exponent = frame.exponents * inverse.mul_(_LOG2_E)
-    return exponent.clamp_(0.5 * math.log2(torch.finfo(exponent.dtype).tiny), 0.0).exp2_()
 
 
 def _weighted_slope(kind: type, gram: Tensor, gradient: Tensor) -> Tensor:
@@ -341,14 +325,16 @@ def _value_and_gradient(
             if kind is MultiScale:
                 scale = 2.0 * scale  # the widest scale; the others are its powers
             u = (frame.u - frame.u.mean(-2, keepdim=True)) / scale
-            if kind is MultiScale:
-                gram, derivative = multi_scale_grams(_radial(Gaussian, u), (1.0, 4.0))
-            else:
-                gram = _radial(kind, u)
+            precision = scale.reciprocal()  # u has the other factor
+            exponent = half_squared_distances(u)
         else:
             u = frame.u
-            gram = _radial_in(frame, kind, scale)
-            scale = scale * scale
+            precision = scale**-2
+            exponent = frame.exponents.mul_(precision)
+            del frame.exponents  # they are overwritten, and computed again if there is another criterion
+        gram = _radial(kind, exponent, u)
+        if kind is MultiScale:
+            gram, derivative = multi_scale_grams(gram, (1.0, 4.0))
         value, gradient = function(gram)
         if value is None and not (kind is Gaussian and needs_gradient):
             value = (gram * gradient).sum((-2, -1))
@@ -359,13 +345,11 @@ def _value_and_gradient(
         mass = slope.sum(-1)
         if value is None:
             value = mass.sum(-1)
-        # Σ_j W_ij (u_j − u_i) as one product: the row sums go onto the diagonal.
-        slope.diagonal(dim1=-2, dim2=-1).sub_(mass)
-        direction = slope @ u
+        direction = torch.addcmul(slope @ u, mass.unsqueeze(-1), u, value=-1.0)  # Σ_j W_ij (u_j − u_i)
         if frame.back is not None:
             direction = frame.back(direction)
         sign = -2.0 if kind is ExpandedDistance else 2.0
-        return GradientTerm(value if factor == 1.0 else value * factor, frame.at, direction, sign * factor / scale)
+        return GradientTerm(value * factor, frame.at, direction, precision * (sign * factor))
 
 
 def gram_term(z: Tensor | Frame, kernel: Gram, function: GramFunction, *, factor: float = 1.0) -> GradientTerm | Tensor:
@@ -404,8 +388,7 @@ def output_term(
 
     ``weights`` is A, and ``own`` is ⟨L, A⟩ for the normalized form; see :func:`correlation`.
     """
-    f = output.detach()
-    f = f - weighted_mean(f, row_weights).unsqueeze(-1)
+    f = output.detach() - weighted_mean(output.detach(), row_weights).unsqueeze(-1)
     along = (weights @ f.unsqueeze(-1)).squeeze(-1)
     cross = (f * along).sum(-1)
     if own is None:
@@ -551,11 +534,10 @@ def whiten(z: Tensor, weights: Tensor | None = None) -> Tensor:
 
 def whitened_frame(z: Tensor, weights: Tensor | None = None) -> Frame:
     """Return the rows of :func:`whiten` for functions of distances, with a written-out gradient."""
-    with torch.no_grad():
-        done = _Whitening.of(z, weights)
+    done = _Whitening.of(z.detach(), weights)
 
     def back(gradient: Tensor) -> Tensor:
-        return done.gradient_in_z(gradient.double()).to(gradient.dtype)
+        return done.gradient_in_z(gradient).to(gradient.dtype)
 
     return Frame(z, done.white.to(z.dtype), back)
 
@@ -593,14 +575,13 @@ class _Whitening:
     r"""U = Z_c Wᵀ with Z_c the centered rows, W = L⁻¹ and LLᵀ = C + r tr(C) I, C = Z_cᵀ diag(p) Z_c; p = None is 1/m.
 
     For a gradient G in U, dW = −Φ(W dC Wᵀ) W with Φ the lower triangle and half the diagonal, so that with
-    N = 2 sym Φ(GᵀU) the gradient in Z_c is (G − diag(p) U N) W − r tr(WᵀNW) diag(p) Z_c: three products where autograd
-    through the factorization solves two more triangular systems. A function of the distances between the rows of U does
-    not change when U is rotated: GᵀU is then symmetric, and N equals it. It does not change when U is shifted either,
-    and the gradient has mean zero; W has multiplied what rounding left of the mean, and Adam would make steps of it, so
-    that the mean is taken out again.
+    N = 2 sym Φ(GᵀU) the gradient in Z_c is GW − diag(p) U (NW + r tr(WᵀNW) Lᵀ): three products where autograd through
+    the factorization solves two more triangular systems. A function of the distances between the rows of U does not
+    change when U is rotated: GᵀU is then symmetric, and N equals it. It does not change when U is shifted either, and G
+    has mean zero; what rounding left of the mean is taken out before W multiplies it and Adam makes steps of it.
     """
 
-    centered: Tensor
+    factor: Tensor
     p: Tensor | None
     inverse: Tensor
     white: Tensor
@@ -610,29 +591,30 @@ class _Whitening:
         """Whiten Z ``(models, m, d)`` in double precision."""
         m, d = z.shape[-2:]
         p = None if weights is None else weights.double().unsqueeze(-1)
+        eye = torch.eye(d, dtype=torch.float64, device=z.device)
         if p is None:
-            centered = z - z.mean(-2, keepdim=True, dtype=torch.float64)  # float64 from here on
-            covariance = torch.baddbmm(centered.new_empty(1, 1, 1), centered.mT, centered, beta=0.0, alpha=1.0 / m)
+            centered = torch.sub(z, z.sum(-2, keepdim=True, dtype=torch.float64), alpha=1.0 / m)  # float64 from here on
+            weighted, share = centered, 1.0 / m
         else:
             centered = z - (p * z).sum(-2, keepdim=True)
-            covariance = (p * centered).mT @ centered
+            weighted, share = p * centered, 1.0
+        # A part of the identity is for a constant Z. cholesky_ex does not look at its result: nothing waits for it.
+        covariance = torch.baddbmm(eye, weighted.mT, centered, beta=1e-8, alpha=share)
         diagonal = covariance.diagonal(dim1=-2, dim2=-1)
-        # cholesky_ex does not look at its result, so that nothing waits for the device; 1e-8 is for a constant Z.
-        diagonal += RIDGE * diagonal.sum(-1, keepdim=True) + 1e-8
+        diagonal.add_(diagonal.sum(-1, keepdim=True), alpha=RIDGE)
         factor, _ = torch.linalg.cholesky_ex(covariance)
-        eye = torch.eye(d, dtype=torch.float64, device=z.device)
-        inverse = torch.linalg.solve_triangular(factor, eye.expand_as(factor), upper=False)
-        return cls(centered, p, inverse, centered @ inverse.mT)
+        inverse = torch.linalg.solve_triangular(factor, eye, upper=False)
+        return cls(factor, p, inverse, torch.bmm(centered, inverse.mT))
 
     def gradient_in_z(self, gradient: Tensor) -> Tensor:
-        """Return the gradient in Z of a function of distances from that in U."""
-        turned = gradient.mT @ self.white @ self.inverse
-        trace = (turned * self.inverse).sum((-2, -1), keepdim=True)
-        outer = gradient @ self.inverse
+        """Return the gradient in Z of a function of distances from that in U, in double precision."""
         if self.p is None:
-            m = gradient.shape[-2]
-            outer = torch.baddbmm(outer, self.white, turned, alpha=-1.0 / m)
-            slope = outer.addcmul_(self.centered, trace, value=-RIDGE / m)
-            return slope.sub_(slope.mean(-2, keepdim=True))
-        slope = outer - self.p * (self.white @ turned + RIDGE * trace * self.centered)
-        return slope - self.p * slope.sum(-2, keepdim=True)
+            share, weighted = 1.0 / gradient.shape[-2], self.white
+            gradient = torch.sub(gradient, gradient.sum(-2, keepdim=True, dtype=torch.float64), alpha=share)
+        else:
+            share, weighted = 1.0, self.p * self.white
+            gradient = gradient - self.p * gradient.sum(-2, keepdim=True, dtype=torch.float64)
+        turned = torch.bmm(torch.bmm(gradient.mT, self.white), self.inverse)
+        trace = (turned * self.inverse).sum((-2, -1), keepdim=True)
+        turned.addcmul_(self.factor.mT, trace, value=RIDGE)
+        return torch.baddbmm(torch.bmm(gradient, self.inverse), weighted, turned, alpha=-share)

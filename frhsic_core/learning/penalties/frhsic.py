@@ -270,10 +270,8 @@ class FRHSIC(KernelPenalty):
             else:
                 gram = self._gram(column, a)
                 centered = self._centered(gram, weights)
-            if self.estimator != "normalized":
-                yield centered, None
-            else:
-                yield centered, own_product(gram, centered, row_weights=weights)
+            own = own_product(gram, centered, row_weights=weights) if self.estimator == "normalized" else None
+            yield centered, own
 
     def _gram(self, column: Tensor, a: int) -> Tensor:
         """Return the Gram matrix of criterion ``a``: of its own column, or of all of them."""
