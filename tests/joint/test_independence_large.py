@@ -122,9 +122,11 @@ def whole_order(n: int, sets: list[torch.Tensor], orders: list[torch.Tensor], b:
     return order
 
 
+@pytest.mark.parametrize("few_rows", [True, False])
 @pytest.mark.parametrize("kind", ["rows", "clusters", "groups"])
-def test_permuted_bins_are_a_loop_over_hsic(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_permuted_bins_are_a_loop_over_hsic(kind: str, few_rows: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(permutation, "_FEATURE_ROWS", 20)
+    monkeypatch.setattr(permutation, "BINS", 32 if few_rows else 0)  # features of each window, or a common basis
     n = 83
     z, s = sample(1, n, 2, 0.3)
     labels = torch.cat(

@@ -412,22 +412,23 @@ def bin_statistics(
         stays[rows.flatten()] = False
     by_value = features_z.x.new_zeros(len(orders[0]), len(maps))
     pooled: list[Tensor | float] = [0.0] * len(maps)
+    # For few rows, whose features are at hand, the sums of every window cost less than a change of basis of all bins.
+    at_hand = features_z.index is not None and features_s.index is not None
+    direct = at_hand and n < BINS * max(features_z.rank, features_s.rank)
     for g, members in enumerate(groups):
         own = [(rows, order) for rows, order in zip(sets, orders, strict=True) if int(code[rows[0, 0]]) == g]
-        rest, *sums = _bin_products(features_z, features_s, members[stays[members]].unsqueeze(0))
-        tables = []
-        for rows, _ in own:
-            table, *more = _bin_products(features_z, features_s, rows)
-            tables.append(table)
-            sums = [a + b for a, b in zip(sums, more, strict=True)]
-        fixed = rest[0, 0] - torch.outer(*sums) / len(members)
+        bins = [members[stays[members]].unsqueeze(0), *(rows for rows, _ in own)]
+        basis = [] if direct else _bin_products(features_z, features_s, bins)
         for w, (map_z, map_s) in enumerate(maps):
-            cross = (map_z.mT @ fixed @ map_s).flatten().expand(len(by_value), -1)
+            if direct:
+                rest, *tables = _bin_products(features_z.of(w), features_s.of(w), bins)
+            else:
+                rest, *tables = (map_z.mT @ table @ map_s for table in basis)
+            cross = rest.flatten().expand(len(by_value), -1)
             for (rows, order), table in zip(own, tables, strict=True):
                 # Bin b of Z meets bin π(b) of S.
-                blocks = (map_z.mT @ table @ map_s).flatten(2).flatten(0, 1)
                 place = order + len(rows) * torch.arange(len(rows), device=order.device)
-                cross = cross + embedding_bag(place, blocks, mode="sum")
+                cross = cross + embedding_bag(place, table.flatten(2).flatten(0, 1), mode="sum")
             by_value[:, w] += cross.square().sum(-1) / len(members)
             pooled[w] = pooled[w] + cross
     constant = features_z.constant | features_s.constant
@@ -437,18 +438,25 @@ def bin_statistics(
     return Permuted(by_value, torch.stack(together, -1), constant)
 
 
-def _bin_products(features_z: JointFeatures, features_s: JointFeatures, bins: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Return Σ φψᵀ for all pairs of bins ``(bins, rows)``, as ``(bins, bins, rank, rank)``, and the sums of φ and ψ."""
-    count = len(bins)
-    widths = features_z.rank, features_s.rank
-    table = features_z.x.new_zeros(count * widths[0], count * widths[1])
-    sum_z, sum_s = (table.new_zeros(width) for width in widths)
-    for part in bins.split(max(1, _FEATURE_ROWS // count), dim=1) if bins.numel() else ():
-        own, other = (features(part.mT.flatten()) for features in (features_z, features_s))
-        sum_z += own.sum(0)
-        sum_s += other.sum(0)
-        table.addmm_(own.reshape(part.shape[1], -1).mT, other.reshape(part.shape[1], -1))
-    return table.unflatten(1, (count, -1)).unflatten(0, (count, -1)).transpose(1, 2), sum_z, sum_s
+def _bin_products(
+    features_z: Callable[[Tensor], Tensor], features_s: Callable[[Tensor], Tensor], sets: list[Tensor]
+) -> list[Tensor]:
+    """Return Σ φψᵀ for all pairs of bins of each set ``(bins, rows)``, as ``(bins, bins, rank, rank)``.
+
+    The first set is one bin, and the product of the means of all rows is subtracted from its sum.
+    """
+    sums = [features(sets[0][0, :0]).sum(0) for features in (features_z, features_s)]
+    tables = []
+    for bins in sets:
+        count = len(bins)
+        table = sums[0].new_zeros(count * len(sums[0]), count * len(sums[1]))
+        for part in bins.split(max(1, _FEATURE_ROWS // count), dim=1) if bins.numel() else ():
+            both = [features(part.mT.flatten()) for features in (features_z, features_s)]
+            sums = [total + rows.sum(0) for total, rows in zip(sums, both, strict=True)]
+            table.addmm_(both[0].reshape(part.shape[1], -1).mT, both[1].reshape(part.shape[1], -1))
+        tables.append(table.unflatten(1, (count, -1)).unflatten(0, (count, -1)).transpose(1, 2))
+    tables[0] = tables[0] - torch.outer(*sums) / sum(bins.numel() for bins in sets)
+    return tables
 
 
 # The decision --------------------------------------------------------------------------------------------------------

@@ -111,10 +111,11 @@ def test_a_stored_unit_of_a_dataset_is_measured_again(table: str, monkeypatch: p
         found, stored = (frame[frame["method"] != "project"] for frame in (found, stored))
     if table == "bandwidth_scaling":  # in float32 an eigenvalue near the cut-off is the rounding of a processor
         found, stored = (frame[frame["precision"] != "float32"] for frame in (found, stored))
-    # Training in float32 and the sums of the bound have errors of 10⁻⁷ on another processor. The solver of the linear
-    # models stops at a gradient of 10⁻⁴, in other versions elsewhere: scores move by about 10⁻³, and a few people
-    # of a thousand cross the threshold.
-    same_rows(unit, found, stored, rel=2e-2 if table == "simple_remedies" else 1e-5)
+    # Sums have errors of 10⁻⁷ on another processor. They grow along the steps of Adam to a few 10⁻⁵ of the gap of a
+    # trained network; the interval of this gap is wider than a tenth of it. The solver of the linear models stops at a
+    # gradient of 10⁻⁴, in other versions elsewhere: scores move by about 10⁻³, and a few people of a thousand cross
+    # the threshold.
+    same_rows(unit, found, stored, rel={"simple_remedies": 2e-2, "held_out_bounds": 1e-3}.get(table, 1e-5))
 
 
 @pytest.mark.parametrize("form", running_example.PENALTIES)
