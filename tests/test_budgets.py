@@ -17,13 +17,13 @@ LINES = {
     "conditional": 965,  # goal: 1,000
     "laws": 905,  # goal: 1,400
     "learning": 4325,  # goal: 4,800
-    "auditing": 2675,  # goal: 2,600; swapped columns are named, two people have an interval, a picture of the bound
+    "auditing": 2690,  # goal: 2,600; swapped columns are named, scorecards have no calibration, a picture of the bound
     "remedies": 1630,  # goal: 1,600; adjust_scores from scores and ages alone, raw tables, fit_best
     "data": 1565,  # goal: 1,700
     "cli": 700,  # goal: 700
     "paper": 12695,  # goal: 12,700
 }
-LIBRARY, MODULES, TESTS = 31755, 134, 25000  # goals: 32,000, 155 and 25,000
+LIBRARY, MODULES, TESTS = 31775, 134, 25000  # goals: 32,000, 155 and 25,000
 
 
 def lines(folder: Path) -> Counter[str]:

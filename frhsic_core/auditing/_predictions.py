@@ -138,6 +138,8 @@ def audit(
     notes = list(filter(None, doubts))
     for doubt in notes:
         warn_caller(doubt)
+    if not work.one_scale:
+        notes.append("Calibration is not measured: it needs predictions between 0 and 1, and some lie outside.")
     if smallest < 200:
         notes.append(f"There are only {smallest} rows: the bands are wide, and their coverage is approximate.")
     return Audit(
@@ -268,6 +270,13 @@ class _Work:
     alpha: float
     random_state: int
 
+    @property
+    def one_scale(self) -> bool:
+        """Whether label minus prediction has a meaning: a label of two values needs predictions between 0 and 1."""
+        score = self.columns.score.values[self.usable]
+        two = self.label is not None and bool(self.label.categories)
+        return not two or bool(score.min() >= 0.0 and score.max() <= 1.0)
+
     def attribute(self, column: Column) -> AttributeAudit:
         """Return the audit of one attribute."""
         rows = self._rows(column)
@@ -311,7 +320,8 @@ class _Work:
                     if chosen is not None:
                         add(rate, chosen, y == value)
             if told.sum() >= _LABEL_ROWS and np.ptp(s[told]) > 0:
-                add("calibration", np.nan_to_num(y) - f, told, 0.0)
+                if self.one_scale:
+                    add("calibration", np.nan_to_num(y) - f, told, 0.0)
                 tests["pvalue_given_label"] = self._test(f[told], attribute[told], rows[told], y[told, None])
         if self.columns.controls:
             kept = np.isin(rows, self._rows(column, *self.columns.controls))

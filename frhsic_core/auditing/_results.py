@@ -234,6 +234,7 @@ class Audit:
                 found = attribute.numbers.get(measure)
                 if found is None:
                     needed = "--control" if measure == "gdp_given" else "--label with two values"
+                    needed += ", predictions between 0 and 1" if measure == "calibration" else ""
                     raise ValueError(
                         f"{measure} of {attribute.name!r} was not measured: it needs {needed} and enough people."
                     )

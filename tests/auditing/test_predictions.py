@@ -267,6 +267,19 @@ def test_labels_on_a_scale_are_no_classes(data: pd.DataFrame) -> None:
         assert "calibration" in audit(data["p"], sensitive_features=data["age"], y_true=labels)["age"].curves
 
 
+def test_a_scorecard_has_no_calibration_but_everything_else(data: pd.DataFrame) -> None:
+    """A label of 0 and 1 minus a score of 600 points says nothing; labels that are numbers are on the score's scale."""
+    options = {"sensitive_features": data["age"], "y_true": data["y"]}
+    card, plain = audit(300 + 550 * data["p"], **options), audit(data["p"], **options)
+    assert set(plain["age"].curves) - set(card["age"].curves) == {"calibration"}
+    assert card.gdp == pytest.approx(550 * plain.gdp)
+    assert "Calibration is not measured" in str(card)
+    assert "Calibration is not" not in str(plain)
+    with pytest.raises(ValueError, match=r"calibration of 'age' was not measured.*between 0 and 1"):
+        card.check("calibration=1")
+    assert "calibration" in audit(300 + 550 * data["p"], **options | {"y_true": 600 + 9 * data["p"]})["age"].curves
+
+
 def test_a_dependence_without_a_certain_place_is_said() -> None:
     """A test that rejects and a band that contains a constant must not read as two opposite verdicts."""
     rng = np.random.default_rng(5)
