@@ -20,8 +20,6 @@ from sphinx.util.docutils import SphinxDirective
 Slider = tuple[str, str, float, float, float, float, bool]  # name, label, least, most, step, start, on a log scale
 RHO = ("rho", "correlation ρ", 0.0, 0.95, 0.01, 0.5, False)
 M = ("m", "directions m", 1, 12, 1, 2, False)
-STEP = ("step", "weight of the penalty, λ", 0, 7, 1, 3, False)
-NOISE = ("noise", "noise", 0.0, 1.0, 0.02, 0.16, False)
 RATIO = ("ratio", "median distance over σ<sub>Z</sub>", -2, 2.5, 0.02, 0.0, True)
 
 
@@ -36,8 +34,8 @@ class Spec:
 
     title: str
     charts: dict[str, str]
-    values: dict[str, str]
-    said: str
+    values: dict[str, str] = field(default_factory=dict)
+    said: str = "{sentence}"
     inputs: tuple[Slider, ...] = ()
     buttons: dict[str, dict[str, float]] = field(default_factory=dict)
 
@@ -46,22 +44,18 @@ SHAPES = ("line", "wave", "circle", "fan", "two groups", "cloud", "empty sheet")
 EXPLORERS = {
     "representation": Spec(
         title="A representation that depends less on age",
-        inputs=(STEP,),
+        inputs=(("step", "weight of the penalty, λ", 0, 7, 1, 3, False),),
         charts={"No penalty": "", "The paper's penalty": "", "The recommended form": ""},
-        values={},
-        said="{sentence}",
     ),
     "scatter": Spec(
         title="Draw your own points",
-        inputs=(NOISE,),
+        inputs=(("noise", "noise", 0.0, 1.0, 0.02, 0.16, False),),
         buttons={shape: {"shape": i} for i, shape in enumerate(SHAPES)},
         charts={
             "A point is a person: S to the right, Z upwards. Press to add a point, drag to draw a trail, press a point "
             "to remove it. With the keyboard, arrows move a cross, Enter adds and Delete removes.": "",
             "What each measure says, between 0 and 1.": "",
         },
-        values={},
-        said="{sentence}",
     ),
     "hiring": Spec(
         title="The two orders in the hiring table",
@@ -80,8 +74,6 @@ EXPLORERS = {
             "The contrast of g at each age: the share of hired people there minus the share among all.": "",
             "Average and take the largest, in both orders.": "",
         },
-        values={},
-        said="{sentence}",
     ),
     "waves": Spec(
         title="Hiring in waves over age",
@@ -99,7 +91,6 @@ EXPLORERS = {
             + "; shaded: the tail",
         },
         values={"hsic": "HSIC", "squared": "E MMD²", "bound": "HSIC/λₘ + tail", "tail": "tail"},
-        said="{sentence}",
     ),
     "people": Spec(
         title="Four people and the bound for a head",
@@ -121,7 +112,6 @@ EXPLORERS = {
             ),
         },
         values={"absolute": "squared mean gap", "square": "resolved gap", "bound": "HSIC/λ̂ₘ", "variance": "variance"},
-        said="{sentence}",
     ),
     "samples": Spec(
         title="How many people a bound needs",
@@ -141,7 +131,6 @@ EXPLORERS = {
             )
         },
         values={"printed": "paper's constants", "proved": "better constants", "root": "root of HSIC"},
-        said="{sentence}",
     ),
     "trap": Spec(
         title="The kernel trap",
@@ -202,14 +191,13 @@ def embedded(data: dict[str, Any]) -> str:
 
 
 def representation_parts() -> tuple[str, str]:
-    """Return the slider of the picture of the running example, and its data."""
-    return slider("representation", STEP), embedded(representation_data())
+    """Return no further input and the data of the running example."""
+    return "", embedded(representation_data())
 
 
 def scatter_parts() -> tuple[str, str]:
-    """Return the inputs of the picture to draw in; the shape is a select that the buttons set."""
-    shapes = {str(i): shape for i, shape in enumerate(SHAPES)}
-    return slider("scatter", NOISE) + choice("scatter", "shape", "shape", shapes), ""
+    """Return the select of the shapes to draw, which the buttons set, and no data."""
+    return choice("scatter", "shape", "shape", {str(i): shape for i, shape in enumerate(SHAPES)}), ""
 
 
 def frontier_parts() -> tuple[str, str]:
@@ -237,7 +225,8 @@ PARTS = {"representation": representation_parts, "scatter": scatter_parts, "fron
 def markup(name: str) -> str:
     """Return the HTML of one explorer."""
     spec = EXPLORERS[name]
-    inputs, extra = PARTS[name]() if name in PARTS else ("".join(slider(name, s) for s in spec.inputs), "")
+    choices, extra = PARTS[name]() if name in PARTS else ("", "")
+    inputs = "".join(slider(name, one) for one in spec.inputs) + choices
     still = static_picture() if name == "representation" else "<p>This picture needs JavaScript.</p>"
     buttons = "".join(
         f"<button type=\"button\" data-set='{json.dumps(values)}'>{escape(text)}</button>"

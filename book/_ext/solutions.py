@@ -82,15 +82,9 @@ def all_solutions(paths: list[Path]) -> str:
 
 
 def chapters(app: Any) -> list[str]:
-    """Return the notebooks in the order of the contents."""
-    site = getattr(app.config, "external_site_map", None)
-    names = app.env.found_docs if site is None else [str(name) for name in _in_order(site, site.root)]
-    return [name for name in names if str(app.env.doc2path(name)).endswith(".ipynb")]
-
-
-def _in_order(site: Any, document: Any) -> list[str]:
-    below = [str(entry) for tree in document.subtrees for entry in tree.items if str(entry) in site]
-    return [document.docname, *(name for entry in below for name in _in_order(site, site[entry]))]
+    """Return the notebooks in the order of the contents, in which the map of the site names its pages."""
+    names = getattr(app.config, "external_site_map", None) or app.env.found_docs
+    return [str(name) for name in names if str(app.env.doc2path(name)).endswith(".ipynb")]
 
 
 def _move(app: Any, docname: str, source: list[str]) -> None:
