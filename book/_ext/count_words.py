@@ -24,6 +24,7 @@ FOLDED_OUTPUT = {"hide-cell", "hide-output", "remove-cell", "remove-output"}
 # Directives whose body is not read as text on the page.
 SKIPPED = {"index", "explorer", "toctree", "code-cell", "math", "code", "gallery", "image"}
 PICTURES = {"explorer", "figure", "image"}
+ROLE = re.compile(r"\{[\w:-]+\}`([^`<]*?)\s*(?:<[^`]*>)?`")  # it shows its text
 WORD = re.compile(r"\w[\w’'.,/-]*")
 SEEN, FOLDED, SOLUTION = "seen", "folded", "solution"
 
@@ -58,7 +59,7 @@ def words(text: str) -> int:
     """
     text = re.sub(r"\$\$.+?\$\$(?: \([\w-]+\))?", "", text, flags=re.DOTALL)
     text = re.sub(r"\$[^$]+\$", "x", text)
-    text = re.sub(r"\{[\w:-]+\}`([^`<]*?)\s*(?:<[^`]*>)?`", r"\1", text)  # a role shows its text
+    text = ROLE.sub(r"\1", text)
     return len(WORD.findall(re.sub(r"<[^>]*>|https?://\S+", " ", text)))
 
 

@@ -1,7 +1,8 @@
 """Make slides from the chapters, for the built book or by ``python book/_ext/make_slides.py [NAME.ipynb ...]``.
 
-A chapter gives a slide with its answer, one for each statement in a box, and one for each figure. The result is a page
-of plain HTML that needs no network: arrow keys or Page Down go to the next slide, and printing gives one slide a page.
+After a title and the contents, a chapter gives a slide with its answer and, in its own order, one for each definition,
+statement, figure and example by hand. The result is a page of plain HTML that needs no network: arrow keys or Page Down
+go to the next slide, and printing gives one slide a page.
 The folder ``figures`` beside it has every figure as a PNG, for slides of your own.
 """
 
@@ -19,7 +20,7 @@ from typing import Any
 import nbformat
 import yaml
 from alt_text import plain
-from count_words import ROOT, chapters
+from count_words import ROLE, ROOT, chapters
 from gallery import figures
 from markdown_it import MarkdownIt
 from mdit_py_plugins.dollarmath import dollarmath_plugin
@@ -32,17 +33,23 @@ body { margin: 0; }
 section { box-sizing: border-box; height: 100vh; padding: 4vh 6vw; display: flex; flex-direction: column;
   justify-content: center; scroll-snap-align: start; overflow: auto; }
 h1 { font-size: 1.5em; margin: 0 0 .6em; } h2 { font-size: 1.15em; margin: 0 0 .6em; }
-img { width: 88vw; max-height: 74vh; object-fit: contain; align-self: center; }
+img { width: 100%; max-height: 64vh; min-height: 0; object-fit: contain; align-self: center; }
+.caption { font-size: .6em; margin: 0 4vw; } nav { font-size: .8em; } a { color: #0072b2; }
 footer { font-size: .55em; color: #555; margin-top: auto; }
-.statement { border-left: .3em solid #0072b2; padding-left: 1em; font-size: .85em; }
+.statement { border-left: .3em solid #0072b2; padding-left: 1em; font-size: .8em; }
 @media print { @page { size: 320mm 180mm; margin: 0; } section { break-after: page; height: 180mm; } }
 """
 PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title><style>{style}</style>
 <script>MathJax = {{ tex: {{ macros: {macros} }} }};</script>
 <script defer src="{mathjax}/tex-mml-chtml.js"></script></head><body>{slides}</body></html>
 """
-BOX = re.compile(r"(?ms)^(`{3,})\{prf:(?:theorem|proposition|corollary|lemma)\} (.+?)\n(.*?)^\1[ \t]*$")
-ROLE = re.compile(r"\{[\w:-]+\}`([^`<]*?)\s*(?:<[^`]*>)?`")
+ITEM = re.compile(
+    r"(?m)^## (?P<section>.+)"
+    r"|^(?P<fence>`{3,})\{(?:(?P<figure>figure)|prf:(?:definition|theorem|proposition|corollary|lemma))\} "
+    r"(?P<title>.+)\n(?P<words>(?s:.*?))^(?P=fence)[ \t]*$"
+    r"|^\*\*(?P<example>By hand|With a pencil)\.\*\* (?P<lines>.+(?:\n\n(?:- |Let ).+(?:\n- .+)*)*)"
+)
+CHAPTER = re.compile(r'<section id="(\w+)"><h1>(.+)</h1>')
 VALUE = re.compile(r"\{\{ *([\w.]+) *\}\}")
 MARKDOWN = MarkdownIt("commonmark").enable("table").use(
     dollarmath_plugin, double_inline=True, renderer=lambda text, how: (r"\[{}\]" if how["display_mode"] else r"\({}\)")
@@ -65,32 +72,44 @@ def html(text: str) -> str:
 
 def slides_of(path: Path, values: dict[str, Any]) -> list[str]:
     """Return the slides of an executed notebook, with the numbers that its prose takes from ``values``."""
-    cells = nbformat.read(path, as_version=4).cells
-    prose = "\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+    captions = {name: caption for name, caption, _ in figures(path)}
+    prose = ""
+    for cell in nbformat.read(path, as_version=4).cells:
+        name = cell.metadata.get("mystnb", {}).get("figure", {}).get("name")
+        if cell.cell_type == "markdown":
+            prose += f"{cell.source}\n\n"
+        elif name in captions:
+            prose += f"```{{figure}} {name}\n{captions[name]}\n```\n\n"
     prose = VALUE.sub(lambda found: str(reduce(getitem, found[1].split("."), values)), prose)
     title = re.search(r"(?m)^# (.+)$", prose)
     answer = re.search(r"\*\*The answer first\.\*\* (.+)", prose)
-    chapter = escape(title[1] if title else path.stem)
-    foot = f"<footer>{chapter}</footer>"
-    found = [f"<section><h1>{chapter}</h1>{html(answer[1]) if answer else ''}</section>"]
-    for box in BOX.finditer(prose):
-        words = f'<h2>{escape(without_labels(box[2]))}</h2><div class="statement">{html(box[3])}</div>'
-        found.append(f"<section>{words}{foot}</section>")
-    for name, caption, _ in figures(path):
-        first, *_ = re.split(r"(?<=[.?!])\s+(?=[A-Z])", caption)
-        words = escape(plain(ROLE.sub(r"\1", caption).replace("$", "")), quote=True)
-        image = f'<img alt="{words}" src="figures/{name}.png">'
-        found.append(
-            f"<section><h2>{html(first).strip().removeprefix('<p>').removesuffix('</p>')}</h2>{image}{foot}</section>"
-        )
-    return found
+    section = chapter = title[1] if title else path.stem
+    slides = [f'<section id="{path.stem}">{html(f"# {chapter}")}{html(answer[1]) if answer else ""}</section>']
+    for item in ITEM.finditer(prose):
+        if item["section"]:
+            section = item["section"]
+            continue
+        words = html(item["lines"] or item["words"])
+        head, body = item["example"] or without_labels(item["title"]), f'<div class="statement">{words}</div>'
+        if item["figure"]:
+            alt = escape(plain(ROLE.sub(r"\1", item["words"]).replace("$", "")), quote=True)
+            image = f'<img alt="{alt}" src="figures/{item["title"]}.png">'
+            head, body = section, f'{image}<div class="caption">{words}</div>'
+        slides.append(f"<section>{html(f'## {head}')}{body}<footer>{escape(chapter)}</footer></section>")
+    return slides
 
 
 def write(out: Path, paths: list[Path], values: dict[str, Any], *, mathjax: str) -> None:
     """Write the slides of the chapters into a folder; ``mathjax`` is the address of that folder from the page."""
     config = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
     macros = config["sphinx"]["config"]["mathjax3_config"]["tex"]["macros"]
+    paper = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))["references"][0]
+    authors = " and ".join(f"{author['given-names']} {author['family-names']}" for author in paper["authors"])
     slides = [slide for path in paths for slide in slides_of(path, values)]
+    links = "\n".join(f"- [{words}](#{name})" for name, words in CHAPTER.findall("".join(slides)))
+    first = html(f"# {config['title']}\n\nThe executable edition of *{paper['title']}* by {authors}")
+    contents = f"<h1>Contents</h1><nav>{html(links)}</nav>"
+    slides = [f"<section>{first}</section>", f"<section>{contents}</section>", *slides]
     (out / "figures").mkdir(parents=True, exist_ok=True)
     for name, _, picture in (figure for path in paths for figure in figures(path)):
         (out / "figures" / f"{name}.png").write_bytes(picture)

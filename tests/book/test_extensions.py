@@ -321,16 +321,30 @@ class Anything(dict[str, "Anything"]):
         return "7"
 
 
-def test_slides_show_answers_statements_and_figures(extension) -> None:
+def test_slides_show_a_chapter_in_its_order(extension) -> None:
     make_slides = extension("make_slides")
     first, *others = make_slides.slides_of(ROOT / "notebooks" / "disintegration.ipynb", {})
-    assert first.startswith("<section><h1>")
+    assert first.startswith('<section id="disintegration"><h1>')
     assert "answer first" not in first
-    assert any("Theorem 3.2 of the paper</h2>" in slide for slide in others)
-    assert any('src="figures/fig-disintegration.png"' in slide for slide in others)
-    values = Anything()
-    every = [slide for path in make_slides.chapters() for slide in make_slides.slides_of(path, values)]
+    statements = [f"<h2>{name} of the paper</h2>" for name in ("Theorem 3.2", "Definition 3.3", "Corollary 3.4")]
+    for slide, words in zip(others, ["<h2>By hand</h2>", "fig-disintegration.png", *statements], strict=False):
+        assert words in slide
+    assert re.search(r'class="caption".*Orange.*Blue.*Left.*Right', others[1])
+    every = [slide for path in make_slides.chapters() for slide in make_slides.slides_of(path, Anything())]
     assert not [slide for slide in every if re.search(r"\{[a-z:]+\}`|\{\{|\$|:label:|src=.http", slide)]
+    labels = r">[^<]*\b(?:thm|prop|cor|lem|def|rem|eq|fig|ch)-\w[^<]*"
+    assert not [found for slide in every for found in re.findall(labels, slide)]
+
+
+def test_slides_begin_with_a_title_and_links_to_the_chapters(extension, tmp_path) -> None:
+    make_slides = extension("make_slides")
+    make_slides.write(tmp_path, make_slides.chapters(), Anything(), mathjax="mathjax")
+    title, contents, *others = (tmp_path / "index.html").read_text(encoding="utf-8").split("<section")[1:]
+    assert "Representations, executable</h1>" in title
+    assert "with Continuous Sensitive Attributes</em> by Yijin Ni and Xiaoming Huo" in title
+    links = re.findall(r'href="#(\w+)">(.+?)</a>', contents)
+    assert links == re.findall(r' id="(\w+)"><h1>(.+?)</h1>', "".join(others))
+    assert [name for name, _ in links] == [path.stem for path in make_slides.chapters()]
 
 
 def test_contents_from_titles_alone_are_the_same(extension, tmp_path) -> None:
