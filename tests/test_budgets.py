@@ -16,7 +16,7 @@ LINES = {
     "joint": 4400,  # goal: 4,000; mutual information is sorted, aggregated tests of 700 rows take a fifth of the time
     "conditional": 965,  # goal: 1,000
     "laws": 905,  # goal: 1,400
-    "learning": 4325,  # goal: 4,800
+    "learning": 4330,  # goal: 4,800
     "auditing": 2690,  # goal: 2,600; swapped columns are named, scorecards have no calibration, a picture of the bound
     "remedies": 1630,  # goal: 1,600; adjust_scores from scores and ages alone, raw tables, fit_best
     "data": 1565,  # goal: 1,700

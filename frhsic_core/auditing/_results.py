@@ -234,7 +234,8 @@ class Audit:
                 found = attribute.numbers.get(measure)
                 if found is None:
                     needed = "--control" if measure == "gdp_given" else "--label with two values"
-                    needed += ", predictions between 0 and 1" if measure == "calibration" else ""
+                    if measure == "calibration":
+                        needed = "--label (if it has two values, also predictions between 0 and 1)"
                     raise ValueError(
                         f"{measure} of {attribute.name!r} was not measured: it needs {needed} and enough people."
                     )

@@ -148,10 +148,9 @@ def own_product(
     operator: Operator | None = None,
 ) -> Tensor:
     """Return ⟨K, A_K⟩ for A_K = :func:`contraction_weights` of K."""
-    if (
-        row_weights is None and estimator == "biased" and operator is None
-    ):  # centering is a projection: ⟨K, A_K⟩ = |A_K|²
-        # Row by row: on a CPU one norm adds up all squares in a row, which costs float32 three of its digits.
+    if row_weights is None and estimator == "biased" and operator is None:
+        # Centering is a projection: ⟨K, A_K⟩ = |A_K|². Row by row: on a CPU one norm adds up all squares in a row,
+        # which costs float32 three of its digits.
         return torch.linalg.vector_norm(centered, dim=-1).square().sum(-1)
     return (gram * centered).sum((-2, -1))
 
@@ -277,7 +276,7 @@ class Frame:
 
     @cached_property
     def exponents(self) -> Tensor:
-        """−|u_i − u_j|²/2, ``(..., n, n)``; delete them before they are overwritten."""
+        """−|u_i − u_j|²/2, ``(..., n, n)``; whoever overwrites them deletes them."""
         return half_squared_distances(self.u)
 
 

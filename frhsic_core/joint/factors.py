@@ -219,7 +219,7 @@ def interpolated(
             if degrees > most:
                 return None
             values, vectors = torch.linalg.eigh(table[first:degrees, first:degrees])
-            kept = values > _EIGENVALUE * values.amax()
+            kept = values > _EIGENVALUE * values[-1:]  # the largest, if there is any
             return Factor(vectors[:, kept] * values[kept].sqrt(), partial(functions, degrees - first))
         nodes *= 2
     return None

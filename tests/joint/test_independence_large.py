@@ -15,7 +15,7 @@ from frhsic_core.joint.contraction import center
 from frhsic_core.joint.hsic import hsic
 from frhsic_core.joint.independence import fits, hsic_test, permutation
 from frhsic_core.joint.independence.permutation import JointFeatures, bin_statistics, bins_of, cells, random_orders
-from frhsic_core.kernels import Categorical, Gaussian, Linear, median_bandwidth
+from frhsic_core.kernels import Categorical, Distance, Gaussian, Linear, median_bandwidth
 
 SIZES: list[int] = []
 LARGE = ["gamma", "spectral", "permutation", "aggregated"]
@@ -266,10 +266,11 @@ KINDS = {
     "categories": lambda s: (s.round(), Categorical()),
     "heavy tails": lambda s: (s.sinh().sinh(), None),
     "two columns": lambda s: (torch.cat([s, s.flip(0)], 1), None),
+    "distances": lambda s: (torch.cat([s, s.flip(0)], 1), Distance()),  # 512 landmarks leave out up to 3 %
 }
 
 
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("name", [*list(KINDS)[:-1], pytest.param("distances", marks=pytest.mark.slow)])
 def test_bins_and_features_give_the_pvalue_of_rows_and_kernels(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two draws of 999 permutations of one statistic: p-values differ by chance alone.
 
@@ -286,7 +287,7 @@ def test_bins_and_features_give_the_pvalue_of_rows_and_kernels(name: str, monkey
     rows = hsic_test(z, s, **options)
     p = rows.pvalue.item()
     assert many.pvalue.item() == pytest.approx(p, abs=5 * (2 * p * (1 - p) / 999) ** 0.5 + 0.002)
-    assert many.statistic.item() == pytest.approx(rows.statistic.item(), rel=0.01)
+    assert many.statistic.item() == pytest.approx(rows.statistic.item(), rel=0.03 if name == "distances" else 0.01)
     # Two relative standard errors for the kind with the widest null distribution, two values (a gamma of shape 0.86).
     # The 0.95 quantile q of 999 draws has the error sqrt(0.05 * 0.95 / 999) / (q f(q)) = 4.6 %, two quantiles 6.5 %.
     # Which rows share a bin adds at most 8.9 %, that of a chi-squared variable: with 32 bins of 31 rows the variance

@@ -420,12 +420,10 @@ def bin_statistics(
         bins = [members[stays[members]].unsqueeze(0), *(rows for rows, _ in own)]
         basis = [] if direct else _bin_products(features_z, features_s, bins)
         for w, (map_z, map_s) in enumerate(maps):
-            if direct:
-                rest, *tables = _bin_products(features_z.of(w), features_s.of(w), bins)
-            else:
-                rest, *tables = (map_z.mT @ table @ map_s for table in basis)
-            cross = rest.flatten().expand(len(by_value), -1)
-            for (rows, order), table in zip(own, tables, strict=True):
+            tables = _bin_products(features_z.of(w), features_s.of(w), bins) if direct else basis
+            mapped = (table if direct else map_z.mT @ table @ map_s for table in tables)  # held one at a time
+            cross = next(mapped).flatten().expand(len(by_value), -1)
+            for (rows, order), table in zip(own, mapped, strict=True):
                 # Bin b of Z meets bin π(b) of S.
                 place = order + len(rows) * torch.arange(len(rows), device=order.device)
                 cross = cross + embedding_bag(place, table.flatten(2).flatten(0, 1), mode="sum")
@@ -445,7 +443,8 @@ def _bin_products(
 
     The first set is one bin, and the product of the means of all rows is subtracted from its sum.
     """
-    sums = [features(sets[0][0, :0]).sum(0) for features in (features_z, features_s)]
+    one = torch.cat([bins.flatten()[:1] for bins in sets])[:1]  # not every kernel takes a sample without rows
+    sums = [torch.zeros_like(features(one)[0]) for features in (features_z, features_s)]
     tables = []
     for bins in sets:
         count = len(bins)

@@ -88,6 +88,8 @@ class BandwidthPolicy:
             new = batch_median(z, points, exponents=exponents)
         if self.added:
             new = new + self.added
+        if self.rate == 1:
+            return new
         mixed = torch.lerp(old, new, self.rate)
         # To look at the old values costs nothing on a CPU, and on a GPU it would wait for them.
         return mixed if old.device.type == "cpu" and min(old.tolist()) > 0 else torch.where(old > 0, mixed, new)
