@@ -139,7 +139,7 @@ def audit(
     for doubt in notes:
         warn_caller(doubt)
     if not work.one_scale:
-        notes.append("Calibration is not measured: it needs predictions between 0 and 1, and some lie outside.")
+        notes.append("Calibration is not measured: it needs predictions between 0 and 1, and many lie outside.")
     if smallest < 200:
         notes.append(f"There are only {smallest} rows: the bands are wide, and their coverage is approximate.")
     return Audit(
@@ -190,7 +190,7 @@ def _swapped(columns: Columns, label: Column | None) -> list[str]:
     """Return a note if an attribute looks like the probabilities that the scores should be."""
     score, found = columns.score.values[columns.score.known], []
     # Predictions of a share may leave its range a little, and beside real labels no score is a probability.
-    values = np.mean((score < 0.0) | (score > 1.0)) > 0.25 and (label is None or bool(label.categories))
+    values = _outside(score) and (label is None or bool(label.categories))
     for column in columns.sensitive if values else ():
         s = column.values[column.known]
         if s.min() >= 0.0 and s.max() <= 1.0 and len(np.unique(s)) > _CLASSES:
@@ -216,6 +216,11 @@ def _crossed(attributes: tuple[Column, ...]) -> list[Column]:
     values = np.full(len(known), np.nan)
     values[known] = place.ravel()
     return [Column(" × ".join(column.name for column in attributes), values, tuple(names))]
+
+
+def _outside(score: Array) -> bool:
+    """Whether many scores lie outside 0 to 1; a linear model of a label of two values gives a few."""
+    return bool(np.mean((score < 0.0) | (score > 1.0)) > 0.25)
 
 
 def _task(score: Array) -> str:
@@ -272,10 +277,9 @@ class _Work:
 
     @property
     def one_scale(self) -> bool:
-        """Whether label minus prediction has a meaning: a label of two values needs predictions between 0 and 1."""
-        score = self.columns.score.values[self.usable]
+        """Whether label minus prediction has a meaning: a label of two values needs predictions near 0 to 1."""
         two = self.label is not None and bool(self.label.categories)
-        return not two or bool(score.min() >= 0.0 and score.max() <= 1.0)
+        return not (two and _outside(self.columns.score.values[self.usable]))
 
     def attribute(self, column: Column) -> AttributeAudit:
         """Return the audit of one attribute."""
