@@ -194,12 +194,12 @@ class RemedyComparison:
         """Return the rows that no other row beats in both score and distance correlation, the highest score first."""
         return self.table[self.table["non_dominated"]].sort_values("score", ascending=False, kind="stable")
 
-    def best(self, *, within: float = 0.02, needs_s: bool | None = None) -> pd.Series:
-        """Return the row with the least distance correlation whose score is at most ``within`` below the best.
+    def best(self, *, within: float = 0.02, needs_s: bool | None = None, measure: str = "dcor") -> pd.Series:
+        """Return the row that depends least on S, of those whose score is at most ``within`` below the best.
 
-        With ``needs_s`` both the candidates and the best score are those of the models that need S to predict (True),
-        or of those that do not (False). A model without a remedy is a candidate too: if it is the answer, no remedy is
-        needed, or none helps.
+        ``measure`` of the dependence is ``"dcor"``, the distance correlation, or ``"gdp"``. With ``needs_s`` both the
+        candidates and the best score are those of the models that need S to predict (True), or of those that do not
+        (False). A model without a remedy is a candidate too: if it is the answer, no remedy is needed, or none helps.
         """
         if not within >= 0:
             raise ValueError(f"within is {within}: it must be zero or positive.")
@@ -207,18 +207,19 @@ class RemedyComparison:
         if rows.empty:
             raise ValueError(f"no model with needs_s={needs_s} was compared: add such a remedy to remedies.")
         close = rows[rows["score"] >= rows["score"].max() - within]
-        return close.loc[close["dcor"].idxmin()]
+        return close.loc[close[one_of("measure", measure, ("dcor", "gdp"))].idxmin()]
 
     def fit_best(
-        self, X: Any, y: Any, *, sensitive_features: ArrayLike, within: float = 0.02, needs_s: bool | None = None
-    ) -> RemediedModel:
+        self, X: Any, y: Any, *, sensitive_features: ArrayLike, within: float = 0.02, needs_s: bool | None = None,
+        measure: str = "dcor",
+    ) -> RemediedModel:  # fmt: skip
         """Fit the model of :meth:`best` on raw data and return it with its audit, ready to be saved with joblib.
 
         Parameters
         ----------
         X, y, sensitive_features
             As in :func:`~frhsic_core.compare_remedies`; usually the same.
-        within, needs_s
+        within, needs_s, measure
             As in :meth:`best`.
 
         Returns
@@ -226,7 +227,7 @@ class RemedyComparison:
         RemediedModel
             Its ``audit_`` is that of predictions for people that the model had not seen.
         """
-        row = self.best(within=within, needs_s=needs_s)
+        row = self.best(within=within, needs_s=needs_s, measure=measure)
         chosen = self.learners.get(row["learner"], row["learner"])
         model = RemediedModel(row["remedy"], chosen, float(row["strength"]), task=self.task)
         return model.fit(X, y, sensitive_features=sensitive_features)
@@ -439,8 +440,7 @@ def fit_predict(
 
 def summarized(rows: pd.DataFrame, *, test_share: float) -> pd.DataFrame:
     """Return means over splits and half-widths of 95 % intervals, corrected for the overlap of the training parts."""
-    keys = ["remedy", "learner", "strength", "needs_s"]
-    groups = rows.groupby(keys, sort=False)
+    groups = rows.groupby(["remedy", "learner", "strength", "needs_s"], sort=False)
     table = groups[list(MEASURES)].mean()
     splits = rows["split"].nunique()
     # The variance of the corrected resampled t-test of Nadeau and Bengio (2003); of one split it is not known.
