@@ -16,6 +16,7 @@ FROM_PAPER = re.compile(r"\b(?:of|in) the paper\b|\bthe paper['’]s\b", re.IGNO
 ONE_NUMBER = re.compile(
     r"^((?:Theorem|Proposition|Corollary|Lemma|Remark|Definition) (?:[A-Z]\.)?\d[\d.]*\d|\w+ [A-Z]\.\d+) of the paper"
 )
+OWN_NUMBER = re.compile(r'(?<=<p class="admonition-title">)<span class="caption-number">.*?</span>')  # of a box
 LABEL = re.compile(r",?\s*\b(?:thm|cor|prop|lem|def|rem|fig|tab|eq|sec|app):[\w-]+")
 
 
@@ -67,8 +68,14 @@ def _rename_references(app: Any, doctree: nodes.document, docname: str) -> None:
             reference[:] = [nodes.inline("", names[place], classes=["std", "std-ref"])]
 
 
+def _drop_numbers(app: Any, pagename: str, templatename: str, context: dict[str, Any], doctree: Any) -> None:
+    if "body" in context:
+        context["body"] = OWN_NUMBER.sub("", context["body"])
+
+
 def setup(app: Any) -> dict[str, bool]:
-    """Retitle when a page has been read, and rename references once they are resolved."""
+    """Retitle when a page has been read, rename references once they are resolved, and drop the book's own numbers."""
     app.connect("doctree-read", _retitle)
     app.connect("doctree-resolved", _rename_references, priority=900)
+    app.connect("html-page-context", _drop_numbers)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

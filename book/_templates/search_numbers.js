@@ -27,7 +27,7 @@
     .replace(/\\le\b/g, "≤").replace(/\\ge\b/g, "≥").replace(/\\([A-Za-z]+)/g, " $1").replace(/[{}\\]/g, "");
   Search.htmlToText = (html, anchor) => {
     const page = new DOMParser().parseFromString(html, "text/html");
-    page.querySelectorAll(".headerlink, script, style, .cell_input, .proof .caption-number").forEach((node) => node.remove());
+    page.querySelectorAll(".headerlink, script, style, .cell_input").forEach((node) => node.remove());
     const place = anchor && page.getElementById(anchor.slice(1)); // the place of an index entry is empty
     const part = (place && (place.textContent.trim() ? place : place.closest("section"))) || page.querySelector("article") || page.body;
     return plain(part.textContent).replace(/\s+/g, " ");

@@ -108,6 +108,10 @@ def test_a_box_has_the_paper_s_number_only(extension) -> None:
     assert boxes.paper_number("Theorem 4.5 of the paper, cor:hsic-mmd-equivalence") == "Theorem 4.5"
     assert boxes.paper_number("Figures 3 and 4 of the paper") is None
     assert boxes.paper_number("What holds") is None
+    number, figure = (f'<span class="caption-number">{words} </span>' for words in ("Theorem 1.11", "Fig. 2"))
+    page = {"body": f'<p class="admonition-title">{number}Theorem 4.5 of the paper</p><p>{figure}'}
+    boxes._drop_numbers(None, "", "", page, None)
+    assert page["body"] == f'<p class="admonition-title">Theorem 4.5 of the paper</p><p>{figure}'
 
 
 @pytest.mark.parametrize(
