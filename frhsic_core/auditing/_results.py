@@ -484,8 +484,8 @@ def guarantee(attribute: AttributeAudit) -> str:
         return f"GDP has no guaranteed bound: {attribute.unbounded}."
     if bound.own_values:
         return (
-            f"Most people have a value of {short(attribute.name)} of their own. A guarantee then needs an assumption: "
-            "see gdp_bound with groups and variation."
+            f"Most people have a value of {short(attribute.name)} of their own, so GDP has no useful guaranteed "
+            f"bound. To get one, round {short(attribute.name)} and audit again."
         )
     return (
         f"With {percent(1.0 - bound.delta)} confidence GDP over the {bound.values} values of {short(attribute.name)} "
@@ -598,13 +598,11 @@ def attribute_sentences(audit: Audit, attribute: AttributeAudit) -> list[str]:
 
 
 def other_findings(audit: Audit, attribute: AttributeAudit) -> list[str]:
-    """Return the sentences about one attribute after the verdict, the main numbers, their size and the decisions."""
+    """Return what else is found about one attribute: size, then where, given the label, and given the controls."""
     curve = attribute.curve
     name = short(attribute.name)
     test = attribute.numbers["pvalue"]
-    said = [guarantee(attribute)]
-    if certain_difference(curve) > 0.0 or test.value <= 0.05:
-        said.append(f"The gap is largest around {_where(audit, attribute, curve)}")
+    said = []
     strength = attribute.numbers.get("distance_correlation")
     probe = attribute.numbers.get("nonlinear_r2")
     if strength is not None and probe is not None and test.value <= 0.05:
@@ -613,6 +611,9 @@ def other_findings(audit: Audit, attribute: AttributeAudit) -> list[str]:
             f"The dependence is {word}: the distance correlation is {number(strength.value)}, and a nonlinear model "
             f"explains {percent(max(0.0, probe.value))} of the variance of {name} from the predictions."
         )
+    said.append(guarantee(attribute))
+    if certain_difference(curve) > 0.0 or test.value <= 0.05:
+        said.append(f"The gap is largest around {_where(audit, attribute, curve)}")
     said += _hidden(attribute)
     said += _label_sentences(audit, attribute)
     said += _given_sentences(audit, attribute)
