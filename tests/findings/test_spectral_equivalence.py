@@ -32,22 +32,22 @@ def test_at_a_smaller_bandwidth_it_is_not() -> None:
 
 
 def two_groups(young: Fraction) -> FiniteLaw:
-    """Return the applicants of the example by hand: 40 % of the young are hired and 80 % of the old."""
+    """Return the applicants of the example by hand: 60 % of the young are hired and 40 % of the old."""
     old = 1 - young
-    hired = [young * Fraction(2, 5), old * Fraction(4, 5)]
+    hired = [young * Fraction(3, 5), old * Fraction(2, 5)]
     return FiniteLaw([0, 1], [0, 1], [[young - hired[0], old - hired[1]], hired])
 
 
 @pytest.mark.parametrize("c", [Fraction(0), Fraction(1, 2), Fraction(1)])
 def test_by_hand_hsic_is_the_eigenvalue_times_the_expected_squared_mmd(c: Fraction) -> None:
     law, plain = two_groups(Fraction(1, 2)), [[1, 0], [0, 1]]
-    assert law.expected_squared_mmd(plain) == Fraction(8, 100)
-    assert law.hsic(plain, [[1, c], [c, 1]]) == (1 - c) / 2 * Fraction(8, 100)
+    assert law.expected_squared_mmd(plain) == Fraction(2, 100)
+    assert law.hsic(plain, [[1, c], [c, 1]]) == (1 - c) / 2 * Fraction(2, 100)
 
 
 def test_the_first_exercise() -> None:
     law, plain = two_groups(Fraction(1, 4)), [[1, 0], [0, 1]]
-    assert (law.expected_squared_mmd(plain), law.hsic(plain, plain)) == (Fraction(6, 100), Fraction(225, 10_000))
+    assert (law.expected_squared_mmd(plain), law.hsic(plain, plain)) == (Fraction(15, 1000), Fraction(5625, 1_000_000))
 
 
 def hiring(waves: int) -> FiniteLaw:
