@@ -1,8 +1,9 @@
 """Make slides from the chapters, for the built book or by ``python book/_ext/make_slides.py [NAME.ipynb ...]``.
 
 After a title and the contents, a chapter gives a slide with its answer and, in its own order, one for each definition,
-statement, figure and example by hand. The result is a page of plain HTML that needs no network: arrow keys or Page Down
-go to the next slide, and printing gives one slide a page.
+statement, figure and example by hand, and one for each text between the comments ``% slide: TITLE`` and
+``% end of slide``, such as the symbols and the proof of a statement. The result is a page of plain HTML that needs no
+network: arrow keys or Page Down go to the next slide, and printing gives one slide a page.
 The folder ``figures`` beside it has every figure as a PNG, for slides of your own.
 """
 
@@ -11,8 +12,8 @@ from __future__ import annotations
 import json
 import re
 import sys
-from functools import reduce
-from html import escape
+from functools import cache, reduce
+from html import escape, unescape
 from operator import getitem
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,7 @@ from gallery import figures
 from markdown_it import MarkdownIt
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 from offline_assets import copy_mathjax
-from paper_boxes import without_labels
+from paper_boxes import paper_number, without_labels
 
 STYLE = """
 html { scroll-snap-type: y mandatory; font: 1.6rem/1.4 system-ui, sans-serif; color: #1b1b1b; }
@@ -47,10 +48,34 @@ ITEM = re.compile(
     r"(?m)^## (?P<section>.+)"
     r"|^(?P<fence>`{3,})\{(?:(?P<figure>figure)|prf:(?:definition|theorem|proposition|corollary|lemma))\} "
     r"(?P<title>.+)\n(?P<words>(?s:.*?))^(?P=fence)[ \t]*$"
+    r"|^% slide: (?P<tagged>.+)\n(?P<told>(?s:.*?))^% end of slide$"
     r"|^\*\*(?P<example>By hand|With a pencil)\.\*\* (?P<lines>.+(?:\n\n(?:- |Let ).+(?:\n- .+)*)*)"
 )
 CHAPTER = re.compile(r'<section id="(\w+)"><h1>(.+)</h1>')
+BOX = re.compile(r"(?m)^(`{3,})\{prf:\w+\} (.+)\n((?s:.*?))^\1$")
+LABEL = re.compile(r"(?m)^:label: ([\w-]+)$|^\$\$ \((eq-[\w-]+)\)$")
+LINK = re.compile(r"\{(?:prf:ref|eq)\}`([\w-]+)`")
 VALUE = re.compile(r"\{\{ *([\w.]+) *\}\}")
+# Symbols on slides: a letter with its mark and its index. These have one meaning in the whole book.
+COMMON = {*"ZSzsnijPExydeON", "rho", "k Z", "k S", "P Z", "P S", "P Z,S", "P Z|S", "P Z| S"}
+GREEK = "alpha|beta|gamma|delta|varepsilon|zeta|eta|theta|kappa|lambda|mu|nu|xi|rho|sigma|tau|phi|psi|omega|ell|Delta"
+MARK = "tilde|hat|bar|mathcal|widehat"
+NAME = re.compile(
+    rf"(?:\\({MARK}) ?)?(?:\\({GREEK})(?![a-zA-Z])|(?<![a-zA-Z])([a-zA-Z])(?![a-zA-Z]))"
+    r"(?:_(?:(\w)|\\(ell)|\{([^{}]*)\}))?"
+)
+OTHER = re.compile(
+    r"_\{\\text\{[^{}]*\}\}|\\(?:text|mathrm|operatorname|begin|end)\{[^{}]*\}"
+    rf"|\\(?!(?:{MARK}|{GREEK})(?![a-zA-Z]))[a-zA-Z]+(?:_\w)?"
+)
+FORMULA = r"\\\((.+?)\\\)"
+LET = re.compile(
+    r"\b(?:[Ll]et|[Ww]rite|[Cc]hoose|[Tt]he|[Aa]n?|least|values|eigenvalues|eigenfunctions|functions)\b"
+    rf"(?: \(?[a-z’*-]+\)?){{0,4}} {FORMULA}(?:(?:,|,? and) {FORMULA})?"
+    rf"|{FORMULA}(?= (?:be|is|are|has|have|likewise|for)\b)|\({FORMULA}\)"
+)
+EVERY = re.compile(rf"\b(?:[Ee]very|[Ee]ach|[Aa]ny|[Aa]ll|some)\b(?: [a-z’-]+){{0,3}} {FORMULA}")
+FIRST = re.compile(r"(?:\A|\n|&|,)\s*([^=<>]{1,40}?):?(?:=|\\sim)|\\(?:sup|sum|prod|max|min)_\{?(\w|\\ell)")
 MARKDOWN = MarkdownIt("commonmark").enable("table").use(
     dollarmath_plugin, double_inline=True, renderer=lambda text, how: (r"\[{}\]" if how["display_mode"] else r"\({}\)")
     .format(escape(text)))  # fmt: skip
@@ -70,6 +95,17 @@ def html(text: str) -> str:
     return MARKDOWN.render(text)
 
 
+@cache
+def labels() -> dict[str, str]:
+    """Return what stands for the label of a statement or of its formula: the number in the paper, or the title."""
+    text = "\n".join(path.with_suffix(".md").read_text(encoding="utf-8") for path in chapters())
+    return {
+        first or second: paper_number(title) or f"“{without_labels(title)}”"
+        for _, title, words in BOX.findall(text)
+        for first, second in LABEL.findall(words)
+    }
+
+
 def slides_of(path: Path, values: dict[str, Any]) -> list[str]:
     """Return the slides of an executed notebook, with the numbers that its prose takes from ``values``."""
     captions = {name: caption for name, caption, _ in figures(path)}
@@ -80,6 +116,8 @@ def slides_of(path: Path, values: dict[str, Any]) -> list[str]:
             prose += f"{cell.source}\n\n"
         elif name in captions:
             prose += f"```{{figure}} {name}\n{captions[name]}\n```\n\n"
+    names = labels()
+    prose = LINK.sub(lambda found: names.get(found[1], found[0]), re.sub(r" ?\{cite:\w+\}`[^`]*`", "", prose))
     prose = VALUE.sub(lambda found: str(reduce(getitem, found[1].split("."), values)), prose)
     title = re.search(r"(?m)^# (.+)$", prose)
     answer = re.search(r"\*\*The answer first\.\*\* (.+)", prose)
@@ -89,14 +127,51 @@ def slides_of(path: Path, values: dict[str, Any]) -> list[str]:
         if item["section"]:
             section = item["section"]
             continue
-        words = html(item["lines"] or item["words"])
-        head, body = item["example"] or without_labels(item["title"]), f'<div class="statement">{words}</div>'
+        words = html(item["told"] or item["lines"] or item["words"])
+        head = item["tagged"] or item["example"] or without_labels(item["title"])
+        body = f'<div class="statement">{words}</div>'
         if item["figure"]:
             alt = escape(plain(ROLE.sub(r"\1", item["words"]).replace("$", "")), quote=True)
             image = f'<img alt="{alt}" src="figures/{item["title"]}.png">'
             head, body = section, f'{image}<div class="caption">{words}</div>'
-        slides.append(f"<section>{html(f'## {head}')}{body}<footer>{escape(chapter)}</footer></section>")
+        kind = "" if item["figure"] or item["tagged"] or item["example"] else ' class="box"'
+        slides.append(f"<section{kind}>{html(f'## {head}')}{body}<footer>{escape(chapter)}</footer></section>")
     return slides
+
+
+def symbols(formula: str) -> list[str]:
+    r"""Return the symbols of a formula, in their order; all small letters and numbers are one index.
+
+    Examples
+    --------
+    >>> symbols(r"\hat\lambda_m\le\norm{\Delta_\ell}^2\HSIC(Z,k_S)")
+    ['hat lambda index', 'Delta index', 'Z', 'k S']
+    """
+    found = []
+    for mark, greek, letter, *below in NAME.findall(OTHER.sub(" ", formula.replace(r"\mid", "|"))):
+        index = re.sub(r"^(?:[a-z]{1,2}|\d+|ell)$", "index", "".join(below)).split("=")[0]
+        found.append(f"{mark} {greek}{letter} {index}".strip())
+    return found
+
+
+def unexplained(slides: list[str]) -> dict[str, list[str]]:
+    """Return the symbols on each slide with a statement that neither this slide nor one before it introduces.
+
+    ``Let a be``, ``the function a`` and ``a=b`` introduce ``a``. Once ``a`` is known, so are ``a_Z`` and ``a_S``.
+    """
+    known, found = set(COMMON), {}
+    for slide in slides:
+        text = unescape(re.sub(r"<[^>]+>", "", slide))
+        formulas = [one or other for one, other in re.findall(rf"(?s){FORMULA}|\\\[(.+?)\\\]", text)]
+        let = [formula for groups in LET.findall(text) for formula in groups]
+        known.update(name for formula in let for name in symbols(formula) + re.findall(r"_\{?(\w)\b", formula))
+        first = EVERY.findall(text) + ["".join(pair) for formula in formulas for pair in FIRST.findall(formula)]
+        known.update(name for formula in first for name in symbols(formula)[:1])
+        used = {name for formula in formulas for name in symbols(formula)} - known
+        left = sorted(name for name in used if re.sub(" [ZS]$", "", name) not in known)
+        if left and 'class="box"' in slide:
+            found[re.findall("<h2>(.+?)</h2>", slide)[0]] = left
+    return found
 
 
 def write(out: Path, paths: list[Path], values: dict[str, Any], *, mathjax: str) -> None:
