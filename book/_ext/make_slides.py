@@ -54,7 +54,8 @@ ITEM = re.compile(
 CHAPTER = re.compile(r'<section id="(\w+)"><h1>(.+)</h1>')
 BOX = re.compile(r"(?m)^(`{3,})\{prf:\w+\} (.+)\n((?s:.*?))^\1$")
 LABEL = re.compile(r"(?m)^:label: ([\w-]+)$|^\$\$ \((eq-[\w-]+)\)$")
-LINK = re.compile(r"\{(?:prf:ref|eq)\}`([\w-]+)`")
+PLACE = re.compile(r"(?m)^\(([\w-]+)\)=\n(?=(?:\([\w-]+\)=\n)*#+ (.+)$)")
+LINK = re.compile(r"\{(?:(?:prf:)?ref|eq)\}`([\w-]+)`")
 VALUE = re.compile(r"\{\{ *([\w.]+) *\}\}")
 # Symbols on slides: a letter with its mark and its index. These have one meaning in the whole book.
 COMMON = {*"ZSzsnijPExydeON", "rho", "k Z", "k S", "P Z", "P S", "P Z,S", "P Z|S", "P Z| S"}
@@ -97,9 +98,9 @@ def html(text: str) -> str:
 
 @cache
 def labels() -> dict[str, str]:
-    """Return what stands for the label of a statement or of its formula: the number in the paper, or the title."""
+    """Return what stands for a label: the number of a statement in the paper, or the title of a box or a section."""
     text = "\n".join(path.with_suffix(".md").read_text(encoding="utf-8") for path in chapters())
-    return {
+    return {label: f"“{title}”" for label, title in PLACE.findall(text)} | {
         first or second: paper_number(title) or f"“{without_labels(title)}”"
         for _, title, words in BOX.findall(text)
         for first, second in LABEL.findall(words)
