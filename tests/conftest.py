@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import gc
 import os
 import pickle
 import shutil
@@ -76,14 +77,16 @@ PARTS = {
 
 
 BOOKS = {"book", "built_book", "written_pages"}
-# The files that take longest, the longest first. The first two build the book, whole and without pages of modules.
+# The files that take longest, the longest first; two of them build the book, whole and without pages of modules.
 LONGEST = (
     "tests/book/test_browser.py",
+    "notebooks/which_remedy.ipynb",
     "tests/book/test_pages.py",
-    "tests/cli/test_experiments.py",
+    "tests/paper/experiments/test_recomputed.py",
     "tests/test_contributing.py",
-    "tests/paper/claims/test_ledger.py",
-    "tests/cli/test_audit.py",
+    "notebooks/watch_frhsic.ipynb",
+    "tests/test_mistakes.py",
+    "tests/learning/test_estimators.py",
     "tests/paper/runs/test_runner.py",
 )
 
@@ -91,8 +94,8 @@ LONGEST = (
 def in_turn(items: list[pytest.Item]) -> list[pytest.Item]:
     """Return the tests in an order in which several workers end at about the same time.
 
-    A worker runs whole files. The longest come first, then the notebooks, then the short files. Files that read the
-    built book come last: earlier, they would wait until another worker has built it.
+    A worker runs whole files. The longest come first, then the other notebooks, then the short files. Files that read
+    the built book come last: earlier, they would wait until another worker has built it.
     """
     root = Path(__file__).resolve().parents[1]
     turns = {root / name: turn - len(LONGEST) for turn, name in enumerate(LONGEST)}
@@ -108,6 +111,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Skip what this machine cannot run, note the part of the project, and put the tests of workers in turn."""
     if hasattr(config, "workerinput"):
         items[:] = in_turn(items)
+        gc.freeze()  # what was imported and collected stays to the end; a thirtieth of the time went into visiting it
     available = {name: part.available() for name, part in PARTS.items()}
     for item in items:
         for name, part in PARTS.items():

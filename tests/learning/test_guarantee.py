@@ -75,14 +75,14 @@ def test_the_certificate_is_the_bound_of_the_model_on_the_samples_held_out(found
 
 def test_the_model_with_a_certificate_never_saw_the_samples_of_the_certificate(data: Data) -> None:
     """Spoil these samples: the model stays as it is. With another rule it changes, so this test can fail."""
-    x, y, s = data
+    given = x, y, s = tuple(part[:800] for part in data)
     rows = held_out(len(s))
     spoiled = x.copy(), y.copy(), s.copy()
     spoiled[0][rows] *= 100.0
     spoiled[1][rows] = 1 - y[rows]
     spoiled[2][rows] += 7
     for rule, same in (("guarantee", True), ("tradeoff", False)):
-        one, two = (fitted(part, lams=[1.0], rule=rule) for part in (data, spoiled))
+        one, two = (fitted(part, lams=[1.0], rule=rule) for part in (given, spoiled))
         assert np.array_equal(one.offset_, two.offset_) == same
         equal = [
             bool((a == b).all()) for a, b in zip(one.encoder_.parameters(), two.encoder_.parameters(), strict=True)
@@ -97,16 +97,16 @@ def test_a_guarantee_that_cannot_be_met_is_said_and_the_bound_is_kept(data: Data
     assert unmet.lam_ == LAMS[-1]
     assert unmet.certificate_.bound > 0.01
     with pytest.warns(FitWarning, match="value of S of their own.* round S to fewer values"):
-        model(guaranteed_gdp=0.01).fit(x, y, sensitive_features=s + np.linspace(0.0, 0.5, len(s)))
+        model(guaranteed_gdp=0.01, lams=[1.0]).fit(x, y, sensitive_features=s + np.linspace(0.0, 0.5, len(s)))
 
 
 def test_more_candidates_cost_more(found, data: Data) -> None:
-    more = fitted(data, lams=(*LAMS, *np.linspace(40, 90, 20)))
+    more = fitted(data, lams=(*LAMS, 40.0, 90.0))
     assert more.lambda_choice_.table["gdp_bound"][0] > found.lambda_choice_.table["gdp_bound"][0]
 
 
 def test_without_the_rule_there_is_no_certificate(data: Data) -> None:
-    assert fitted(data, rule="tradeoff", lams=[1.0]).certificate_ is None
+    assert fitted(tuple(part[:400] for part in data), rule="tradeoff", lams=[1.0]).certificate_ is None
 
 
 @pytest.mark.parametrize(
