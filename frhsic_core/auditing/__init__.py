@@ -7,8 +7,9 @@ representation with measures that it was not trained on. The metrics have the ar
 from __future__ import annotations
 
 from frhsic_core.auditing._predictions import audit, gdp_score
+from frhsic_core.auditing._report import Audit
 from frhsic_core.auditing._representation import RepresentationAudit, audit_representation
-from frhsic_core.auditing._results import AttributeAudit, Audit, Verdict
+from frhsic_core.auditing._results import AttributeAudit, Verdict
 
 __all__ = [
     "AttributeAudit",

@@ -9,7 +9,8 @@ from __future__ import annotations
 import difflib
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -56,16 +57,25 @@ class Column:
         """Number of missing and infinite values."""
         return int((~self.known).sum())
 
+    def at(self, rows: NDArray[np.intp]) -> Column:
+        """Return the column with some of its rows."""
+        return replace(self, values=self.values[rows])
+
 
 @dataclass(frozen=True)
 class Columns:
-    """Everything that an audit reads, with one entry for each row."""
+    """Everything that an audit reads, with one entry for each row; a label of two values has the categories 0 and 1."""
 
     score: Column
     sensitive: tuple[Column, ...]
     label: Column | None
     controls: tuple[Column, ...]
     weight: Column | None
+
+    @property
+    def usable(self) -> NDArray[np.bool_]:
+        """The rows with a score and, if there are weights, a positive one."""
+        return self.score.known & (self.weight is None or np.nan_to_num(self.weight.values) > 0)
 
     def every(self) -> list[Column]:
         """Return all columns in the order of the arguments."""
@@ -138,7 +148,8 @@ def as_column(series: pd.Series, *, name: str, categorical: bool, positive_class
         series = series.astype(object)
     kinds = series.dropna().unique()
     if positive_class is not None and len(kinds) <= 2:
-        yes = [kind for kind in kinds if _same(kind, positive_class)]
+        wanted = str(positive_class).removesuffix(".0")  # as a word or as a number
+        yes = [kind for kind in kinds if str(kind).removesuffix(".0") == wanted]
         if yes:
             return _numeric(np.where(series.isna(), np.nan, series == yes[0]), name)
     numbers = pd.to_numeric(series, errors="coerce")
@@ -176,11 +187,6 @@ def as_column(series: pd.Series, *, name: str, categorical: bool, positive_class
         )
     coded = pd.Categorical(series.astype("string"))
     return _categories(coded.codes.astype(np.float64), coded.categories, name)
-
-
-def _same(kind: Any, wanted: Any) -> bool:
-    """Return whether a value is the one that a user wrote, as a word or as a number."""
-    return str(kind).removesuffix(".0") == str(wanted).removesuffix(".0")
 
 
 def _numeric(values: Array, name: str) -> Column:
@@ -266,6 +272,11 @@ def read_columns(
     for name, found, more in (("y_pred", score, advice), ("y_true", label, ""), ("sample_weight", weight, "")):
         if len(found) > 1:
             raise ValueError(f"{name} has {len(found)} columns: pass one value for each row.{more}")
+    for column in label:
+        kinds = np.unique(column.values[column.known])
+        if len(kinds) == 2:
+            values = np.where(column.known, (column.values == kinds[1]).astype(np.float64), np.nan)
+            label = (Column(column.name, values, ("0", "1")),)
     for column in weight:
         if np.nanmin(column.values) < 0:
             raise ValueError(f"{column.name!r} has negative weights: weights must be zero or positive.")
@@ -290,7 +301,6 @@ def read_columns(
 
 # Files ---------------------------------------------------------------------------------------------------------------
 
-MAX_ROWS = 5_000_000
 _PART = 250_000
 _CELLS = 5_000_000  # of a CSV file, in one part
 _AS_WRITTEN: dict[str, Any] = {"dtype": str, "keep_default_na": False, "encoding": "utf-8-sig"}
@@ -304,7 +314,7 @@ def read_table(
     path: str | os.PathLike[str],
     columns: Sequence[str],
     *,
-    max_rows: int = MAX_ROWS,
+    max_rows: int = 5_000_000,
     random_state: int = 0,
 ) -> tuple[pd.DataFrame, int]:
     """Return the named columns of a file, and the number of its rows.
@@ -375,15 +385,12 @@ def _require(names: list[str], wanted: list[str], where: str) -> None:
 
 def _header(path: Path) -> tuple[list[str], str]:
     """Return the names of the columns of a CSV file and its delimiter, the one that gives most columns."""
-    best: tuple[list[str], str] = ([], ",")
+    found: list[tuple[list[str], str]] = [([], ",")]
     for delimiter in _DELIMITERS:
-        try:
-            names = list(map(str, pd.read_csv(path, sep=delimiter, header=None, nrows=1, **_AS_WRITTEN).iloc[0]))
-        except pd.errors.ParserError:
-            continue
-        if len(names) > len(best[0]):
-            best = (names, delimiter)
-    return best
+        with suppress(pd.errors.ParserError):
+            first = pd.read_csv(path, sep=delimiter, header=None, nrows=1, **_AS_WRITTEN).iloc[0]
+            found.append((list(map(str, first)), delimiter))
+    return max(found, key=lambda one: len(one[0]))
 
 
 def _csv_parts(path: Path, wanted: list[str]) -> Iterator[pd.DataFrame]:

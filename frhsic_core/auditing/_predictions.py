@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 import warnings
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,17 +17,17 @@ from sklearn import config_context
 from sklearn.linear_model import RidgeCV
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import KFold, cross_val_predict
-from sklearn.preprocessing import SplineTransformer
+from sklearn.preprocessing import SplineTransformer, StandardScaler
 
-from frhsic_core.arrays import RandomState, as_seed, warn_caller
+from frhsic_core.arrays import RandomState, as_seed, spaced_rows, warn_caller
 from frhsic_core.auditing._input import CATEGORIES, MIN_ROWS, Column, Columns, far_codes, read_columns
+from frhsic_core.auditing._report import Audit
 from frhsic_core.auditing._representation import FOLDS, audit_representation
 from frhsic_core.auditing._results import (
     KHGR_RIDGE,
     MEASURES,
     PERMUTATIONS,
     AttributeAudit,
-    Audit,
     Measure,
     Missing,
     certain_difference,
@@ -126,15 +128,14 @@ def audit(
         raise ValueError(f"alpha is {alpha}: it lies between 0 and 0.5, such as 0.05 for a coverage of 95 %.")
     columns = read_columns(y_pred, sensitive_features, y_true, control_features, sample_weight, positive_class)
     score = columns.score.values
-    usable = _usable(columns)
-    label, task = _label(columns.label), _task(score[usable])
-    _check(score[usable], label, task, threshold)
+    task = _task(score[columns.usable])
+    _check(columns, task, threshold)
     seed = as_seed(random_state)
-    work = _Work(columns, usable, label, threshold, alpha, seed)
+    work = _Work(columns, threshold, alpha, seed)
     crossed = _crossed(columns.sensitive)
     attributes = tuple(work.attribute(column) for column in (*columns.sensitive, *crossed))
     smallest = min(attribute.rows for attribute in attributes)
-    doubts = [*_swapped(columns, label), *(far_codes(c.values, repr(c.name)) for c in columns.sensitive)]
+    doubts = [*_swapped(columns), *(far_codes(c.values, repr(c.name)) for c in columns.sensitive)]
     notes = list(filter(None, doubts))
     for doubt in notes:
         warn_caller(doubt)
@@ -162,13 +163,9 @@ def audit(
     )
 
 
-def _usable(columns: Columns) -> NDArray[np.bool_]:
-    """Return the rows with a score and, if there are weights, a positive one."""
-    return columns.score.known & (columns.weight is None or np.nan_to_num(columns.weight.values) > 0)
-
-
-def _check(score: Array, label: Column | None, task: str, threshold: float | None) -> None:
+def _check(columns: Columns, task: str, threshold: float | None) -> None:
     """Raise an error for scores, labels and thresholds that do not belong together."""
+    score, label = columns.score.values[columns.usable], columns.label
     if label is not None and not label.categories and task in ("scores", "hard"):
         kinds = np.unique(label.values[label.known])
         if 2 < len(kinds) <= _CLASSES and (kinds == np.rint(kinds)).all():
@@ -186,11 +183,11 @@ def _check(score: Array, label: Column | None, task: str, threshold: float | Non
             )
 
 
-def _swapped(columns: Columns, label: Column | None) -> list[str]:
+def _swapped(columns: Columns) -> list[str]:
     """Return a note if an attribute looks like the probabilities that the scores should be."""
     score, found = columns.score.values[columns.score.known], []
     # Predictions of a share may leave its range a little, and beside real labels no score is a probability.
-    values = _outside(score) and (label is None or bool(label.categories))
+    values = _outside(score) and (columns.label is None or bool(columns.label.categories))
     for column in columns.sensitive if values else ():
         s = column.values[column.known]
         if s.min() >= 0.0 and s.max() <= 1.0 and len(np.unique(s)) > _CLASSES:
@@ -229,17 +226,6 @@ def _task(score: Array) -> str:
     return "scores" if score.min() >= 0.0 and score.max() <= 1.0 else "values"
 
 
-def _label(column: Column | None) -> Column | None:
-    """Return the label with the values 0 and 1 if it has two values."""
-    if column is None:
-        return None
-    kinds = np.unique(column.values[column.known])
-    if len(kinds) != 2:
-        return column
-    values = np.where(column.known, (column.values == kinds[1]).astype(np.float64), np.nan)
-    return Column(column.name, values, ("0", "1"))
-
-
 def _missing(columns: Columns) -> list[Missing]:
     score = columns.score.values
     found = []
@@ -269,8 +255,6 @@ class _Work:
     """The checked input of one audit."""
 
     columns: Columns
-    usable: NDArray[np.bool_]
-    label: Column | None
     threshold: float | None
     alpha: float
     random_state: int
@@ -278,8 +262,8 @@ class _Work:
     @property
     def one_scale(self) -> bool:
         """Whether label minus prediction has a meaning: a label of two values needs predictions near 0 to 1."""
-        two = self.label is not None and bool(self.label.categories)
-        return not (two and _outside(self.columns.score.values[self.usable]))
+        label, score = self.columns.label, self.columns.score.values[self.columns.usable]
+        return label is None or not label.categories or not _outside(score)
 
     def attribute(self, column: Column) -> AttributeAudit:
         """Return the audit of one attribute."""
@@ -303,19 +287,17 @@ class _Work:
                 if part.sum() < least or np.ptp(s[part]) == 0:
                     return
                 smoother = Smoother(s[part], weight=None if weight is None else weight[part], nominal=nominal)
-            options: dict[str, Any] = {"alpha": self.alpha, "random_state": self.random_state}
-            curves[name] = smoother.curve(values[part], center=center, **options)
+            curves[name] = smoother.curve(values[part], center=center, alpha=self.alpha, random_state=self.random_state)
 
         add("gdp", f, everyone)
-        attribute = _matrix(column, s)
+        attribute = _matrix(column.at(rows))
         tests = {"pvalue": self._test(f, attribute, rows)}
         chosen = None if self.threshold is None else (f >= self.threshold).astype(np.float64)
         if chosen is not None:
             add("selected", chosen, everyone)
-        if self.label is not None:
-            y = self.label.values[rows]
-            told = np.isfinite(y)
-            if self.label.categories:
+        if (label := self.columns.label) is not None:
+            y, told = label.values[rows], label.known[rows]
+            if label.categories:
                 for value, name, rate in (
                     (1, "equal_opportunity", "true_positives"),
                     (0, "label_0", "false_positives"),
@@ -329,29 +311,23 @@ class _Work:
                 tests["pvalue_given_label"] = self._test(f[told], attribute[told], rows[told], y[told, None])
         if self.columns.controls:
             kept = np.isin(rows, self._rows(column, *self.columns.controls))
-            controls = [(control, control.values[rows[kept]]) for control in self.columns.controls]
+            controls = [control.at(rows[kept]) for control in self.columns.controls]
             left = np.zeros(len(rows))
-            left[kept] = residuals(
-                f[kept],
-                [(values, bool(control.categories)) for control, values in controls],
-                weight=self._weight(rows[kept]),
-                random_state=self.random_state,
-            )
-            given = _scaled(np.concatenate([_matrix(*control) for control in controls], axis=1))
+            left[kept] = residuals(f[kept], controls, weight=self._weight(rows[kept]), random_state=self.random_state)
             add("gdp_given", left, kept, 0.0, least=MIN_ROWS)
-            tests["pvalue_given"] = self._test(f[kept], attribute[kept], rows[kept], given)
+            tests["pvalue_given"] = self._test(f[kept], attribute[kept], rows[kept], _scaled(controls))
         unbounded = _unbounded(f, column, weight)
         bound = None if unbounded else gdp_bound(f, sensitive_features=s, delta=self.alpha)
         numbers = _measures(curves)
         if bound is not None:
             numbers["gdp_bound"] = Measure(bound.bound, len(rows))
         numbers |= tests
-        groups = rates = None
-        if not nominal:
-            groups = group_table(f, s, curves["gdp"], weight=weight)
+        groups, rates = (
+            None if nominal or values is None else group_table(values, s, curves[name], weight=weight)
+            for name, values in (("gdp", f), ("selected", chosen))
+        )
         if chosen is not None:
             selected = curves["selected"]
-            rates = None if nominal else group_table(chosen, s, selected, weight=weight)
             along, most = impact_ratio(selected)
             shares = selected.mean if rates is None else rates.means.to_numpy()
             numbers["impact_ratio"] = Measure(along, len(rows), high=most)
@@ -372,15 +348,15 @@ class _Work:
 
     def performance(self) -> dict[str, float]:
         """Return how good the scores are: means, and with labels of two values AUC, and accuracy at the threshold."""
-        rows = np.flatnonzero(self.usable)
+        rows = np.flatnonzero(self.columns.usable)
         f, weight = self.columns.score.values[rows], self._weight(rows)
         found = {"mean_score": float(np.average(f, weights=weight))}
         chosen = None if self.threshold is None else f >= self.threshold
         if chosen is not None:
             found["selection_rate"] = float(np.average(chosen, weights=weight))
-        if self.label is not None and self.label.categories:
-            told = self.label.known[rows]
-            y, part = self.label.values[rows][told], None if weight is None else weight[told]
+        if (label := self.columns.label) is not None and label.categories:
+            told = label.known[rows]
+            y, part = label.values[rows][told], None if weight is None else weight[told]
             found["mean_label"] = float(np.average(y, weights=part))
             if 0.0 < found["mean_label"] < 1.0:
                 found["auc"] = float(roc_auc_score(y, f[told], sample_weight=part))
@@ -392,7 +368,7 @@ class _Work:
         """Return the test and the effect sizes of all attributes together."""
         attributes = self.columns.sensitive
         rows = self._rows(*attributes)
-        s = _scaled(np.concatenate([_matrix(column, column.values[rows]) for column in attributes], axis=1))
+        s = _scaled([column.at(rows) for column in attributes])
         f = self.columns.score.values[rows]
         numbers = {"pvalue": self._test(f, s, rows)}
         numbers |= effect_sizes(f, s, weight=self._weight(rows), random_state=self.random_state)
@@ -400,7 +376,7 @@ class _Work:
 
     def _rows(self, *columns: Column) -> NDArray[np.intp]:
         """Return the usable rows in which all columns are known."""
-        rows = np.flatnonzero(np.logical_and.reduce([self.usable, *(column.known for column in columns)]))
+        rows = np.flatnonzero(np.logical_and.reduce([self.columns.usable, *(column.known for column in columns)]))
         if len(rows) < MIN_ROWS:
             names = " and ".join(repr(column.name) for column in columns)
             raise ValueError(
@@ -437,17 +413,14 @@ def _unbounded(f: Array, column: Column, weight: Array | None) -> str:
     return f"it needs scores from 0 to 1, and these are from {low:.3g} to {high:.3g}{percent}"
 
 
-def _matrix(column: Column, values: Array) -> Array:
+def _matrix(column: Column) -> Array:
     """Return a numeric attribute as one column, and categories as indicators."""
-    if not column.categories:
-        return values[:, None]
-    present = np.unique(values)
-    return (values[:, None] == present).astype(np.float64)
+    values = column.values[:, None]
+    return (values == np.unique(values)).astype(np.float64) if column.categories else values
 
 
-def _scaled(values: Array) -> Array:
-    deviation = values.std(0)
-    return values / np.where(deviation > 0, deviation, 1.0)
+def _scaled(columns: Iterable[Column]) -> Array:
+    return StandardScaler(with_mean=False).fit_transform(np.hstack([_matrix(column) for column in columns]))
 
 
 def gdp_score(y_true: Any, y_pred: Any, *, sensitive_features: Any, sample_weight: Any = None) -> float:
@@ -474,7 +447,7 @@ def gdp_score(y_true: Any, y_pred: Any, *, sensitive_features: Any, sample_weigh
     if len(columns.sensitive) > 1:
         raise ValueError("a metric takes one sensitive attribute: pass one column.")
     attribute = columns.sensitive[0]
-    rows = _usable(columns) & attribute.known
+    rows = columns.usable & attribute.known
     if not rows.any():
         raise ValueError(f"no row has a prediction and a value of {attribute.name!r}.")
     weight = None if columns.weight is None else columns.weight.values[rows]
@@ -519,23 +492,20 @@ def group_table(f: Array, s: Array, curve: Curve, *, weight: Array | None = None
     >>> bool(found.means.max() - found.means.min() < 0.01), bool(found.inside.max() > 1.9)
     (True, True)
     """
-    w = np.ones(len(f)) if weight is None else weight
     inner = np.linspace(0.0, 1.0, GROUPS + 1)[1:-1]
     if weight is None:
         edges = np.quantile(s, inner)
     else:
         order = np.argsort(s)
-        below = np.cumsum(w[order])
+        below = np.cumsum(weight[order])
         edges = s[order][np.searchsorted(below, inner * below[-1])]
     edges = np.unique(edges[edges > s.min()])
     _, group = np.unique(np.searchsorted(edges, s, side="left"), return_inverse=True)
-    mass = np.bincount(group, w)
-    means = np.bincount(group, w * f) / mass
-    # Kish's effective number of rows; Student's t because the variance of a group is estimated.
-    effective = mass**2 / np.bincount(group, w * w)
-    freedom = np.maximum(effective - 1.0, 1.0)
-    variance = np.bincount(group, w * (f - means[group]) ** 2) / mass * effective / freedom
-    half = stats.t.ppf(1.0 - 0.5 * curve.alpha, freedom) * np.sqrt(variance / effective)
+    levels = Smoother(group.astype(np.float64), weight=weight, nominal=True)
+    means, spread = levels.means(f)
+    # Student's t because the variance of a group is estimated.
+    freedom = np.maximum(levels.effective - 1.0, 1.0)
+    half = stats.t.ppf(1.0 - 0.5 * curve.alpha, freedom) * np.sqrt(spread / levels.share / freedom)
     start, end = pd.Series(s).groupby(group).agg(["min", "max"]).to_numpy().T
     part = np.clip(np.searchsorted(end, curve.s, side="left"), 0, len(end) - 1)
     inside = [certain_difference(curve, part == k) for k in range(len(end))]
@@ -594,28 +564,26 @@ def effect_sizes(z: Array, s: Array, *, weight: Array | None = None, random_stat
     if s.shape[1] == 0 or len(s) < 10:  # a rare value can be absent from the sample
         return {}
     audited = audit_representation(z, s, random_state=random_state)
-    middle = audited.bandwidths.index(1.0)
-    few = audited.rows
-    first = np.linspace(0, len(z) - 1, few).round().astype(int)
-    tiny = np.linspace(0, len(z) - 1, min(KHGR_ROWS, len(z))).round().astype(int)
     generator = np.random.default_rng(random_state)
-    shuffled = [np.arange(len(tiny)), *(generator.permutation(len(tiny)) for _ in range(_SHUFFLES))]
-    moved = [generator.permutation(few) for _ in range(_SHUFFLES)]
-    distance = [float(distance_correlation(z[first], s[first][order])) for order in (slice(None), *moved)]
-    canonical = khgr(z[tiny], s[tiny][np.stack(shuffled)], ridge=KHGR_RIDGE)  # Z is decomposed once
-    found = {
-        "normalized_hsic": (audited.normalized_hsic[middle], audited.floor[middle], audited.rows),
-        "distance_correlation": (distance[0], np.mean(distance[1:]), few),
-        "khgr": (canonical[0], np.mean(canonical[1:]), len(tiny)),
-        "linear_r2": (audited.linear_r2, 0.0, len(z)),
-        "nonlinear_r2": (audited.nonlinear_r2, 0.0, len(z)),
+
+    def shuffled(statistic: Callable[..., Any], most: int) -> Measure:
+        """Return a statistic of evenly spaced rows and a stack of S, with its mean over a few orders of S."""
+        kept = spaced_rows(len(z), most).numpy()
+        orders = [np.arange(len(kept)), *(generator.permutation(len(kept)) for _ in range(_SHUFFLES))]
+        value, *others = map(float, statistic(z[kept], s[kept][np.stack(orders)]))
+        return Measure(value, len(kept), floor=float(np.mean(others)))
+
+    canonical = shuffled(partial(khgr, ridge=KHGR_RIDGE), KHGR_ROWS)  # Z is decomposed once
+    found = audited.as_dict()
+    return {
+        "normalized_hsic": Measure(found["normalized_hsic_1"], audited.rows, floor=found["floor_1"]),
+        "distance_correlation": shuffled(lambda z, s: [distance_correlation(z, one) for one in s], audited.rows),
+        "khgr": canonical,
+        **{name: Measure(found[name], len(z), floor=0.0) for name in ("linear_r2", "nonlinear_r2")},
     }
-    return {name: Measure(float(value), rows, floor=float(floor)) for name, (value, floor, rows) in found.items()}
 
 
-def residuals(
-    f: Array, controls: list[tuple[Array, bool]], *, weight: Array | None = None, random_state: int = 0
-) -> Array:
+def residuals(f: Array, controls: list[Column], *, weight: Array | None = None, random_state: int = 0) -> Array:
     """Return f − E[f | controls], cross-fitted: each row is predicted by a fit that did not see it.
 
     The fit is additive: cubic splines with 6 knots for a number, indicators for categories, and a small ridge. It uses
@@ -625,8 +593,8 @@ def residuals(
     ----------
     f : array
         ``(n,)``.
-    controls : list
-        Values ``(n,)`` of each control, and whether they are codes of categories.
+    controls : list of Column
+        The controls, each with n values.
     weight : array, optional
         ``(n,)``.
     random_state : int
@@ -635,16 +603,16 @@ def residuals(
     Examples
     --------
     >>> c = np.linspace(-1, 1, 400)
-    >>> float(np.abs(residuals(c**2, [(c, False)])).max()) < 0.02
+    >>> float(np.abs(residuals(c**2, [Column("c", c)])).max()) < 0.02
     True
     """
     parts = []
-    for values, nominal in controls:
-        knots = np.unique(np.quantile(values, np.linspace(0, 1, _KNOTS)))
-        spline = SplineTransformer(knots=knots[:, None], degree=3 if len(knots) > 2 else 1, extrapolation="constant")
-        levels = np.unique(values)
-        few = nominal or len(levels) <= 2 * _KNOTS
-        parts.append(values[:, None] == levels if few else spline.fit_transform(values[:, None]))
+    for control in controls:
+        values, levels = control.values[:, None], np.unique(control.values)
+        knots = np.unique(np.quantile(values, np.linspace(0, 1, _KNOTS)))[:, None]
+        spline = SplineTransformer(knots=knots, degree=3 if len(knots) > 2 else 1, extrapolation="constant")
+        few = control.categories or len(levels) <= 2 * _KNOTS
+        parts.append(values == levels if few else spline.fit_transform(values))
     design = np.hstack(parts).astype(np.float64)
     folds = KFold(FOLDS, shuffle=True, random_state=random_state).split(design)
     cuts = [(train[:: -(-len(train) // FIT_ROWS)], test) for train, test in folds]

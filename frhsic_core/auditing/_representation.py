@@ -10,6 +10,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -77,11 +78,7 @@ class RepresentationAudit:
             values[f"normalized_hsic_{factor:g}"] = self.normalized_hsic[..., i]
             values[f"floor_{factor:g}"] = self.floor[..., i]
         values |= {name: getattr(self, name) for name in ("distance_correlation", "linear_r2", "nonlinear_r2", "gdp")}
-        return {
-            name: value.tolist() if hasattr(value, "tolist") else value
-            for name, value in values.items()
-            if value is not None
-        }
+        return {name: np.asarray(value).tolist() for name, value in values.items() if value is not None}
 
 
 @same_kind
@@ -171,12 +168,9 @@ def audit_representation(
         for view in (linear_features(zb), random_features(zb, features=features, random_state=seed)):
             values += [probe_r2(view, sb, random_state=seed)]
         parts.append([value.double().cpu() for value in values])
-    normalized_hsic, floor, distance, linear_r2, nonlinear_r2 = (
-        torch.cat(column).reshape((*batch, *column[0].shape[1:])) for column in zip(*parts, strict=True)
-    )
-    return RepresentationAudit(
-        normalized_hsic, floor, distance, linear_r2, nonlinear_r2, parity, bandwidths=BANDWIDTHS, rows=len(keep)
-    )
+    found = (torch.cat(column).reshape((*batch, *column[0].shape[1:])) for column in zip(*parts, strict=True))
+    normalized_hsic, floor, distance, linear_r2, nonlinear_r2 = found
+    return RepresentationAudit(normalized_hsic, floor, distance, linear_r2, nonlinear_r2, parity, BANDWIDTHS, len(keep))
 
 
 def _kernel_statistics(z: Tensor, s: Tensor) -> list[Tensor]:
@@ -194,12 +188,9 @@ def _kernel_statistics(z: Tensor, s: Tensor) -> list[Tensor]:
         centered_z = center(gram_z)
         root = inverse_root(own_product(gram_z, centered_z), own_s, smallest)
         values.append((centered_z * centered_s).sum((-2, -1)) * root)
-        floors.append(_trace(centered_z) * _trace(centered_s) * root / (n - 1))
+        traces = torch.einsum("...ii,...jj->...", centered_z, centered_s)  # their product
+        floors.append(traces * root / (n - 1))
     return [torch.stack(values, -1), torch.stack(floors, -1)]
-
-
-def _trace(gram: Tensor) -> Tensor:
-    return gram.diagonal(dim1=-2, dim2=-1).sum(-1)
 
 
 def linear_features(z: Tensor) -> Tensor:
@@ -263,7 +254,7 @@ def probe_r2(features: Tensor, s: Tensor, *, random_state: int = 0) -> Tensor:
     Returns
     -------
     Tensor
-        ``(models,)``, the largest over the attributes; zero where an attribute is constant.
+        ``(models,)``, the largest over the attributes, none of which may be constant.
 
     Examples
     --------
@@ -292,7 +283,5 @@ def probe_r2(features: Tensor, s: Tensor, *, random_state: int = 0) -> Tensor:
             factor, _ = torch.linalg.cholesky_ex(gram - own_gram + strength * size * ridge)
             coefficients = torch.cholesky_solve(moment - own_cross, factor)
             residual = residual + (target - x @ coefficients).square().sum(-2)
-        found.append(
-            torch.where(total > 0, 1.0 - residual / torch.where(total > 0, total, 1.0), torch.zeros_like(total))
-        )
+        found.append(1.0 - residual / total)
     return torch.stack(found).amax((0, -1))

@@ -176,7 +176,7 @@ class Smoother:
             self._matrices[key] = local_polynomial(self.positions, self.share, self._width(bandwidth), degree)
         return self._matrices[key]
 
-    def _means(self, f: Array) -> tuple[Array, Array]:
+    def means(self, f: Array) -> tuple[Array, Array]:
         """Return the mean of each bin, and its part of the variance within bins."""
         means = self._sum(self.weight * f) / self.mass
         return means, self._sum(self.weight * (f - means[self.index]) ** 2) / self.mass.sum()
@@ -213,7 +213,7 @@ class Smoother:
     def gdp(self, f: Array, *, center: float | None = None) -> tuple[float, Array]:
         """Return GDP of one column of scores, and its gradient in the scores at a fixed bandwidth."""
         unit = float(np.abs(f).max()) or 1.0
-        means, spread = self._means(f / unit)
+        means, spread = self.means(f / unit)
         _, fit = self._fit(means, float(spread.sum()))
         gap = fit @ means - (self.share @ means if center is None else center / unit)
         side = self.share * np.sign(np.where(np.abs(gap) > 1e-15, gap, 0.0))
@@ -245,7 +245,7 @@ class Smoother:
             Seed of the draws.
         """
         unit = float(np.abs(f).max()) or 1.0
-        means, spread = self._means(f / unit)  # squares of predictions can leave the range
+        means, spread = self.means(f / unit)  # squares of predictions can leave the range
         share = self.share
         within = float(spread.sum())
         overall = float(share @ means)

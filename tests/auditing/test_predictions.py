@@ -15,8 +15,8 @@ from frhsic_core import audit, gdp_bound, gdp_curve
 from frhsic_core.auditing import Audit, gdp_score
 from frhsic_core.auditing._input import CATEGORIES, Column, as_column, read_columns
 from frhsic_core.auditing._predictions import residuals, sample_rows
-from frhsic_core.auditing._report import clean, curve_svg, escape_markdown
-from frhsic_core.auditing._results import exit_status, largest_gap, number
+from frhsic_core.auditing._report import escape_markdown
+from frhsic_core.auditing._results import clean, curve_svg, exit_status, largest_gap, number
 from frhsic_core.conditional._curve import Smoother
 
 
@@ -185,15 +185,15 @@ def test_residuals_remove_numbers_and_categories() -> None:
     c = generator.normal(size=1500)
     kind = generator.integers(0, 3, 1500).astype(float)
     noise = 0.1 * generator.normal(size=1500)
-    left = residuals(np.sin(c) + kind**2 + noise, [(c, False), (kind, True)])
+    left = residuals(np.sin(c) + kind**2 + noise, [Column("c", c), Column("kind", kind, ("a", "b", "c"))])
     assert np.corrcoef(left, noise)[0, 1] > 0.97
 
 
 def test_residuals_are_cross_fitted() -> None:
     """The prediction for a row does not depend on the row's own score, but on the scores of other folds."""
     generator = np.random.default_rng(1)
-    controls = [(generator.normal(size=100), False), (generator.integers(0, 4, 100).astype(float), True)]
-    f = generator.normal(size=100)
+    kind = Column("kind", generator.integers(0, 4, 100).astype(float), ("a", "b", "c", "d"))
+    f, controls = generator.normal(size=100), [Column("c", generator.normal(size=100)), kind]
     predicted = f - residuals(f, controls)
     moved = []
     for row in range(10):
