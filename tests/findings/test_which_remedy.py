@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import expit
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score, train_test_split
 from sklearn.pipeline import make_pipeline
 
-from frhsic_core import FairClassifier, FairEncoder, gdp, load_dataset
+from frhsic_core import FairClassifier, FairEncoder, adjust_scores, gdp, load_dataset
 from frhsic_core.paper.experiments import matched_points, remedies
 from frhsic_core.paper.runs.stored import book_folder, stored_rows
 
@@ -43,8 +44,6 @@ def test_a_chosen_setting_keeps_the_quality(rows: pd.DataFrame) -> None:
 
 def test_most_cells_have_no_significant_difference_and_where_one_side_is_lower(found: pd.DataFrame) -> None:
     assert found["verdict"].value_counts().to_dict() == {"level": 46, "lower": 9, "higher": 5}
-    small = found[(found["verdict"] != "higher") & (found["limit"] < 0.1)]["needs_s"].value_counts()
-    assert (small >= 16).all()  # of 20
     lost = found[found["verdict"] == "higher"]
     cells = {tuple(cell) for cell in lost[["dataset", "needs_s", "limit", "family"]].to_numpy().tolist()}
     assert cells == {
@@ -69,8 +68,6 @@ def test_where_the_best_peer_is_lower_on_ten_new_tables() -> None:
     lost = found[found["verdict"] == "higher"]
     assert lost.groupby("needs_s")["family"].agg(lambda names: names.mode()[0]).tolist() == ["columns", "remover"]
     assert set(lost[lost["ours"] - lost["peer"] < 0.01]["dataset"]) == {"Recidivism"}
-    small = found[(found["verdict"] != "higher") & (found["limit"] < 0.04)].groupby("needs_s").size()
-    assert small.tolist() == [13, 13]  # of 20
     cell = ["dataset", "needs_s", "limit", "family"]
     for families, count in ((lost["family"], 6), ("ours", 0)):  # that lost more than allowed
         kept = lost[cell[:3]].assign(family=families).merge(table, on=cell)
@@ -84,13 +81,6 @@ def test_where_the_best_peer_is_lower_on_ten_new_tables() -> None:
 # The remedies that the chapter trains ---------------------------------------------------------------------------------
 
 
-def test_leace_is_level_with_the_encoder_on_the_hiring_table(printed) -> None:
-    shown = printed.table("which_remedy", "dCor").set_index("remedy")[["AUC", "dCor"]].astype(float)
-    leace, encoder = shown.loc["LEACE on S"], shown.loc["trained encoder (FRHSIC)"]
-    assert leace["dCor"] <= encoder["dCor"]
-    assert 0 < encoder["AUC"] - leace["AUC"] < 0.04
-
-
 def test_each_remedy_lowers_gdp_and_raises_the_calibration_error(printed) -> None:
     names = ("no remedy", "AdjustedClassifier", "KernelEraser", "FairEncoder")
     plain, *others = (printed.numbers("which_remedy", f"{name:18s} AUC") for name in names)
@@ -100,23 +90,48 @@ def test_each_remedy_lowers_gdp_and_raises_the_calibration_error(printed) -> Non
     assert "is below 0.06" in printed.words("which_remedy", "FairEncoder: ")  # of next month's people
 
 
-def test_projection_has_the_lowest_auc_and_the_largest_gdp_in_the_examples(printed) -> None:
-    shown = printed.table("which_remedy", "dCor").set_index("remedy")[["AUC", "GDP"]].astype(float)
+def test_projection_has_the_lowest_auc_in_the_examples_and_gdp_ranks_no_remedy(printed) -> None:
+    shown = printed.table("which_remedy", "dCor").set_index("remedy")[["AUC", "dCor", "GDP"]].astype(float)
     shown = shown[~shown.index.str.startswith("no remedy")]
-    assert (shown["AUC"].idxmin(), shown["GDP"].idxmax()) == ("scores, projected",) * 2
+    assert shown["AUC"].idxmin() == "scores, projected"
+    assert shown["GDP"].max() < printed.numbers("which_remedy", "GDP by chance: ")[1] < 2 * shown["GDP"].max()
+    order = shown.loc[["scores, projected", "trained encoder (FRHSIC)"]]
+    assert (order["dCor"].idxmin(), order["GDP"].idxmin()) == tuple(order.index)
     names = ("AdjustedClassifier", "KernelEraser", "FairEncoder")
-    first, *others = (printed.numbers("which_remedy", f"{name:18s} AUC")[:2] for name in names)
-    assert all(first[0] < auc and first[1] > gap for auc, gap in others)
+    first, *others = (printed.numbers("which_remedy", f"{name:18s} AUC")[0] for name in names)
+    assert first < min(others)
+    plain, adjusted = (printed.numbers("which_remedy", f"{name:9s} AUC")[1:] for name in ("no remedy", "adjusted"))
+    assert adjusted[0] < 0.5 * plain[0]
 
 
-def test_other_people_in_training_and_audit_explain_the_two_gaps_without_a_remedy(printed) -> None:
-    """The model of this chapter on the people of the chapter on audits has a gap between the two that are printed."""
-    table, others = load_dataset("people", n=2000, random_state=0), load_dataset("people", random_state=1)
-    today, _ = train_test_split(np.arange(2000), test_size=0.5, random_state=0)
-    model = LogisticRegression().fit(table.X[today], table.y[today])
-    here = printed.numbers("which_remedy", f"{'no remedy':18s} AUC")[1]
-    there = printed.numbers("audit_your_model", "mean gap (GDP) ")[0]
-    assert here + 0.01 < gdp(model.predict_proba(others.X)[:, 1], others.s) < there - 0.01
+def test_the_true_gaps_by_quadrature(printed) -> None:
+    """Given the age, the logit of a logistic regression is normal, so that its mean probability is one integral."""
+    time = (np.arange(400) + 0.5) / 400
+    nodes, weights = np.polynomial.hermite_e.hermegauss(60)
+
+    def exact(n: int, seed: int, rows: slice | list[int] = slice(None)) -> float:
+        table = load_dataset("people", n=n, random_state=seed)
+        model = LogisticRegression().fit(table.X[rows], table.y[rows])
+        score, *habits = model.coef_[0]
+        center = model.intercept_ + habits @ np.stack([np.cos(np.pi * time), np.sin(np.pi * time)])
+        spread = np.sqrt((1 + 0.3**2) * score**2 + 0.2**2 * np.square(habits).sum())
+        curve = expit(center[:, None] + spread * nodes) @ weights / weights.sum()
+        return float(abs(curve - curve.mean()).mean())
+
+    half = train_test_split(range(2000), test_size=0.5, random_state=0)[0]
+    assert printed.numbers("which_remedy", f"{'no remedy':18s} true") == [pytest.approx(exact(2000, 0, half), abs=6e-3)]
+    assert printed.numbers("which_remedy", "trained on 100,000 ") == [pytest.approx(exact(100_000, 9), abs=6e-3)]
+    _, low, high, *_ = printed.numbers("audit_your_model", "mean gap (GDP) ")
+    assert low < exact(1000, 0) < high
+
+
+def test_recalibration_by_age_restores_the_dependence() -> None:
+    people = load_dataset("people", n=4000, random_state=0)
+    scores = LogisticRegression().fit(people.X, people.y).predict_proba(people.X)[:, 1]
+    adjusted = adjust_scores(scores, sensitive_features=people.s)
+    known = np.column_stack([adjusted, *(((people.s - 45) / 25) ** k for k in (1, 2, 3))])
+    again = LogisticRegression(C=100).fit(known, people.y).predict_proba(known)[:, 1]
+    assert gdp(adjusted, people.s) < 0.2 * gdp(people.y, people.s) < 0.2 * 1.1 * gdp(again, people.s)
 
 
 def test_boosting_finds_s_in_a_column_from_which_its_line_was_removed() -> None:

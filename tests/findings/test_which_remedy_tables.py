@@ -78,13 +78,10 @@ def test_as_released_eo_is_never_better(better) -> None:
     assert not better("compas", RELEASED, "eo")
 
 
-def test_with_the_same_bandwidths_eo_is_better_on_adult_at_two_of_seven(better) -> None:
+def test_with_the_same_bandwidths_eo_is_better_on_adult_at_two_of_seven_but_not_at_500(better, verdicts) -> None:
     assert len(GRIDS["full"]) == 7
     assert better("adult", MEDIANS, "eo_medians", "p_corrected_holm") == {5.0, 50.0}
     assert better("adult", TEXT, "eo", "p_corrected_holm") == {50.0, 100.0}
-
-
-def test_with_the_same_bandwidths_eo_is_not_better_on_adult_at_500(verdicts) -> None:
     at_500 = verdicts["adult", MEDIANS].loc[500.0]
     assert at_500["verdict"] == "not_significant"
     assert at_500["wins"] < 25 / 2
@@ -114,13 +111,6 @@ def test_joint_below_sum_at_fifty_is_the_order_of_a_minority(several) -> None:
     assert shares["text"] <= 0.15
 
 
-def test_in_the_reference_protocol_these_are_the_splits_in_which_the_sum_escaped(several) -> None:
-    rows = several["reference"]
-    escaped = rows.query("option == 'sum' and lam == 50.0").set_index("split")["ratio"] > 3
-    lower = values_at(rows, "joint", 50.0, BOTH[0]) < values_at(rows, "sum", 50.0, BOTH[0])
-    assert (lower == escaped).sum() >= 24
-
-
 @pytest.mark.parametrize("column", BOTH)
 def test_at_half_of_lambda_for_the_sum_nothing_between_joint_and_sum_is_significant(several, column: str) -> None:
     options = {"column": column, "lams": GRIDS["full"], "second_scale": 0.5}
@@ -136,14 +126,9 @@ def test_mean_gdps_fall_over_the_papers_range_in_every_form(several, protocol: s
 
 
 def test_joint_alone_stays_within_one_per_cent_of_unfair(several) -> None:
-    def worst(protocol: str, form: str, grid: str) -> float:
-        rows = several[protocol]
-        means = [values_at(rows, form, lam, "performance").mean() for lam in GRIDS[grid]]
-        return 1 - min(means) / values_at(rows, "unfair", 0.0, "performance").mean()
+    def worst(protocol: str, form: str) -> float:
+        means = [values_at(several[protocol], form, lam, "performance").mean() for lam in GRIDS["text"]]
+        return 1 - min(means) / values_at(several[protocol], "unfair", 0.0, "performance").mean()
 
-    lost = {(protocol, form): worst(protocol, form, "text") for protocol in several for form in FORMS}
+    lost = {(protocol, form): worst(protocol, form) for protocol in several for form in FORMS}
     assert {key for key in lost if lost[key] < 0.005} == {("reference", "joint"), ("text", "joint")}
-    assert lost["text", "product"] < 0.0105  # at the edge
-    assert lost["reference", "product"] > 0.011
-    # Beyond 50 every form ends at the majority class.
-    assert min(worst("reference", form, "full") for form in FORMS) > 0.1
