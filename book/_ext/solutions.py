@@ -2,7 +2,8 @@
 
 A chapter keeps each solution next to its exercise, in a box titled "Solutions", so that a notebook is
 complete. On the pages the boxes are gone. ``book/solutions`` lists the solutions of all chapters, and every exercise
-links to its solution and back.
+links to its solution and back. Below them are the solutions of the homework, which ``book/homework`` keeps in a box for
+each week.
 
 A course may want a book without solutions. With the variable ``FRHSIC_SOLUTIONS=no`` (or ``exercise_solutions: false``
 in ``_config.yml``) the exercises stay, and the pages, the search index and the notebooks for download have no solution.
@@ -21,7 +22,8 @@ from sphinx import addnodes
 from sphinx.util import logging
 
 PAGE = "book/solutions"
-COURSES = "book/teaching"  # it keeps the solutions of its homework
+HOMEWORK = "book/homework"
+WEEK = re.compile(r"(?m)^\((homework-\d+)\)=\n## (.+)$")
 VARIABLE = "FRHSIC_SOLUTIONS"
 EMPTY = "(ch-solutions)=\n# Solutions to the exercises\n\nThis edition is for a course and has no solutions.\n"
 BOX = re.compile(r"(?ms)^(:{3,})\{dropdown\} Solutions[ \t]*\n(.*?)^\1[ \t]*$\n?")
@@ -81,6 +83,16 @@ def all_solutions(paths: list[Path]) -> str:
     return "\n\n".join(parts)
 
 
+def homework(text: str) -> tuple[str, str]:
+    """Return the page of the homework with links in place of the solutions, and the solutions of all weeks."""
+    first, *weeks = WEEK.split(text)
+    left, found = first, ""
+    for label, title, body in zip(weeks[::3], weeks[1::3], weeks[2::3], strict=True):
+        left += f"({label})=\n## {title}" + BOX.sub(f"{{ref}}`Solutions of this week <solutions-{label}>`\n", body)
+        found += f"\n\n(solutions-{label})=\n## Homework of {title[0].lower()}{title[1:]}\n\n{split(body, label)[1]}"
+    return left, found
+
+
 def chapters(app: Any) -> list[str]:
     """Return the notebooks in the order of the contents, in which the map of the site names its pages."""
     names = getattr(app.config, "external_site_map", None) or app.env.found_docs
@@ -92,10 +104,11 @@ def _move(app: Any, docname: str, source: list[str]) -> None:
     shown = app.config.exercise_solutions
     if docname == PAGE and shown:
         source[0] += all_solutions([Path(app.env.doc2path(name)) for name in chapters(app)])
+        source[0] += homework(Path(app.env.doc2path(HOMEWORK)).read_text(encoding="utf-8"))[1]
     elif docname == PAGE:
         source[0] = EMPTY
-    elif docname == COURSES and not shown:
-        source[0] = BOX.sub("", source[0])
+    elif docname == HOMEWORK:
+        source[0] = homework(source[0])[0] if shown else BOX.sub("", source[0])
     elif str(app.env.doc2path(docname)).endswith(".ipynb"):
         source[0] = stripped(source[0], docname.rpartition("/")[2], linked=shown)
 
@@ -106,7 +119,7 @@ def _strip_downloads(app: Any, exception: Exception | None) -> None:
         for path in Path(app.outdir, "_sources").rglob("*.ipynb*"):
             text = stripped(path.read_text(encoding="utf-8"), path.stem, linked=False)
             path.write_text(text, encoding="utf-8")
-        for path in Path(app.outdir, "_sources").glob(f"{COURSES}.md*"):
+        for path in Path(app.outdir, "_sources").glob(f"{HOMEWORK}.md*"):
             path.write_text(BOX.sub("", path.read_text(encoding="utf-8")), encoding="utf-8")
 
 

@@ -169,9 +169,9 @@ def published(folder: Path, solutions: str) -> dict[str, str]:
     (book / "book").mkdir(parents=True, exist_ok=True)
     chapter = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell(f"# A chapter\n\n{CHAPTER}")])
     nbformat.write(chapter, book / "chapter.ipynb")
-    (book / "index.md").write_text("# Book\n\n```{toctree}\nchapter\nbook/solutions\nbook/teaching\n```\n")
-    course = "# Courses\n\n:::{dropdown} Solutions\nBecause of the course.\n:::\n"
-    (book / "book" / "teaching.md").write_text(course)
+    (book / "index.md").write_text("# Book\n\n```{toctree}\nchapter\nbook/solutions\nbook/homework\n```\n")
+    course = "# Homework\n\n(homework-1)=\n## Week 1\n\nHow?\n\n:::{dropdown} Solutions\nBecause of it.\n:::\n"
+    (book / "book" / "homework.md").write_text(course)
     (book / "book" / "solutions.md").write_text("(ch-solutions)=\n# Solutions to the exercises\n\nTry first.\n\n")
     settings = {"extensions": ["myst_nb", "sphinx_design", "solutions"], "html_sourcelink_suffix": ""}
     settings |= {"nb_execution_mode": "off", "myst_enable_extensions": ["colon_fence"]}
@@ -190,13 +190,14 @@ def published(folder: Path, solutions: str) -> dict[str, str]:
 def test_a_course_gets_a_book_without_solutions(tmp_path: Path) -> None:
     with_solutions = published(tmp_path / "book", "yes")
     shown = {name for name, text in with_solutions.items() if "Because" in text or "becaus" in text}
-    pages = {"book/solutions.html", "book/teaching.html", "searchindex.js"}
-    assert shown == pages | {"_sources/chapter.ipynb", "_sources/book/teaching.md"}
+    sources = {"_sources/chapter.ipynb", "_sources/book/homework.md"}
+    assert shown == {"book/solutions.html", "searchindex.js"} | sources
     assert 'id="solution-chapter-2"' in with_solutions["book/solutions.html"]
     assert re.search(r"All solutions of this chapter(?s:.*)Recap", with_solutions["chapter.html"])
     without = published(tmp_path / "course", "no")
     assert [name for name, text in without.items() if "Because" in text or "becaus" in text] == []
     assert "has no solutions" in without["book/solutions.html"]
+    assert "How?" in without["book/homework.html"]
     assert "Why?" in without["chapter.html"]
     assert "Why?" in without["_sources/chapter.ipynb"]
     assert "olution-chapter" not in without["chapter.html"]
@@ -205,16 +206,6 @@ def test_a_course_gets_a_book_without_solutions(tmp_path: Path) -> None:
 def test_a_misspelled_switch_does_not_publish_the_solutions(extension) -> None:
     with pytest.raises(ValueError, match="yes or no"):
         extension("solutions").are_wanted("No solutions")
-
-
-@pytest.mark.parametrize("path", sorted((ROOT / "notebooks").glob("*.md")), ids=lambda path: path.stem)
-def test_every_exercise_has_a_solution(extension, path: Path) -> None:
-    solutions = extension("solutions")
-    left, found = solutions.split(path.read_text(encoding="utf-8"), path.stem)
-    asked = re.search(r"(?ms)^## Exercises\n(.*?)(?=^\{ref\}`All|^```|^## |^\*\*|\Z)", left)
-    exercises = re.findall(r"(?m)^\d+\. ", asked[1]) if asked else []
-    assert len(exercises) == len(re.findall(r"(?m)^\d+\. ", found))
-    assert not re.search(r"\{dropdown\} *Solution", left)
 
 
 def test_a_small_picture_is_light(extension, tmp_path: Path) -> None:
@@ -261,7 +252,7 @@ def test_the_learning_goals_belong_to_the_sessions() -> None:
 
 
 def test_the_solutions_of_the_homework_are_right() -> None:
-    text = (ROOT / "book" / "teaching.md").read_text(encoding="utf-8")
+    text = (ROOT / "book" / "homework.md").read_text(encoding="utf-8")
     scores, people = np.array([0.3, 0.7, 0.3, 0.7]), np.arange(4)
     gram = np.maximum(0, 1 - np.abs(people[:, None] - people) / 2)
     law = FiniteLaw(people, people, np.eye(4) / 4)
@@ -298,6 +289,19 @@ def test_the_solutions_of_the_homework_are_right() -> None:
 
     assert [share(waves, 15.0) < 0.01 for waves in range(1, 7)] == [False] * 3 + [True] * 3
     assert round(100 * share(4, 3.0)) == 5
+
+
+@pytest.mark.parametrize("week", [1, 2, 3, 4])
+def test_a_coding_task_prints_what_the_page_shows(week: int) -> None:
+    """The solution fills the gaps of the starter, which is a program."""
+    text = (ROOT / "book" / "homework.md").read_text(encoding="utf-8").split("\n## ")[week]
+    starter, solution = re.findall(r"(?ms)^```python\n(.*?)^```$", text)
+    compile(starter, "starter", "exec")
+    kept = [line for line in starter.splitlines() if "..." not in line]
+    assert [line for line in solution.splitlines() if line in kept] == kept
+    command = [sys.executable, "-c", solution]
+    found = subprocess.run(command, capture_output=True, text=True, check=True, env=os.environ | {"MPLBACKEND": "Agg"})
+    assert [found.stdout] == re.findall(r"(?ms)^```text\n(.*?)^```$", text)
 
 
 class Anything(dict[str, "Anything"]):
