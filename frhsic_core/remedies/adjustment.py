@@ -22,9 +22,9 @@ from sklearn.metrics import accuracy_score, r2_score
 from sklearn.model_selection import cross_val_predict
 from sklearn.utils import Tags, get_tags
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import _num_samples, check_consistent_length, check_is_fitted, validate_data
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
-from frhsic_core.arrays import ArrayLike, fix_signs, require_same_rows
+from frhsic_core.arrays import ArrayLike, fix_signs
 from frhsic_core.atomic_files import write_atomically
 from frhsic_core.auditing._input import as_columns
 from frhsic_core.learning.estimators.columns import columns_of, fit_columns
@@ -178,7 +178,7 @@ class Adjustment:
         if self.method == "project":
             self.guess = AttributeGuess()
             phi = self.guess.fit(x, phi)
-        phi = _with_constant(phi)
+        phi = np.insert(phi, 0, 1.0, axis=1)
         if self.classifier and self.method != "rank":
             self.beta = flat_offset(score, phi)
             return self
@@ -194,7 +194,7 @@ class Adjustment:
 
     def __call__(self, score: np.ndarray, frame: Any, x: Any = None) -> np.ndarray:
         """Return the adjusted scores; ``"project"`` needs the features x, and the others the attributes."""
-        phi = _with_constant(self.guess(x) if self.method == "project" else self.basis.transform(frame))
+        phi = np.insert(self.guess(x) if self.method == "project" else self.basis.transform(frame), 0, 1.0, axis=1)
         if self.method == "rank":
             return self._mapped(score, self.basis.in_order(frame), phi)
         if self.classifier:
@@ -203,10 +203,6 @@ class Adjustment:
 
     def _mapped(self, score: np.ndarray, frame: pd.DataFrame, phi: np.ndarray) -> np.ndarray:
         return self.center + self.constant + self.ranks(score - phi @ self.beta, frame)
-
-
-def _with_constant(phi: np.ndarray) -> np.ndarray:
-    return np.hstack([np.ones((len(phi), 1)), phi])
 
 
 # Scores alone ---------------------------------------------------------------------------------------------------------
@@ -338,13 +334,12 @@ def adjust_scores(scores: ArrayLike, *, sensitive_features: ArrayLike, method: s
 
 
 def _read(scores: ArrayLike, s: ArrayLike) -> tuple[np.ndarray, Any]:
-    require_same_rows(scores, s, names=("scores", "sensitive_features"))
     column, *more = as_columns(scores, argument="scores", default="scores", categorical=False)
     if more:
         raise ValueError(f"scores has the shape (n, {1 + len(more)}): pass one score for each row, (n,).")
     if column.missing:
         raise ValueError(f"scores has {column.missing} missing or infinite values: drop those rows first.")
-    return column.values, read_attributes(s, len(column.values), other="scores")
+    return column.values, read_attributes(s, scores, name="scores")
 
 
 def _as_json(value: Any) -> Any:
@@ -473,8 +468,7 @@ class _Adjusted:
 
     def _adjusted(self, X: Any, s: ArrayLike | None) -> np.ndarray:
         check_is_fitted(self)
-        require_same_rows(X, s, names=("X", "sensitive_features"))
-        X = checked_features(self, X, reset=False, **_ANY)
+        given, X = X, checked_features(self, X, reset=False, **_ANY)
         score = self._scores(X)
         if self.adjustment_ is None:
             return score
@@ -487,7 +481,7 @@ class _Adjusted:
                 "enable_metadata_routing=True) and model.set_fit_request(sensitive_features=True)"
                 ".set_score_request(sensitive_features=True). Without S at prediction time use method='project'."
             )
-        return self.adjustment_(score, read_attributes(s, _num_samples(X)))
+        return self.adjustment_(score, read_attributes(s, given))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, sensitive_features: ArrayLike | None = None) -> float:
         """Return the accuracy, or R², of the adjusted predictions."""

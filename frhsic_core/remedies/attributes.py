@@ -20,14 +20,17 @@ UNNAMED = "sensitive"  # name of an attribute without a name
 _FUNCTIONS = 8  # splines of each numeric attribute
 
 
-def read_attributes(s: ArrayLike, rows: int, *, other: str = "X") -> pd.DataFrame:
+def read_attributes(s: ArrayLike, other: Any, *, name: str = "X") -> pd.DataFrame:
     """Return the attributes as a frame with a float64 column for each number and a text column for each category.
 
-    Numbers, words and dates are read as by :func:`frhsic_core.audit`, but missing values are an error.
+    Numbers, words and dates are read as by :func:`frhsic_core.audit`, but missing values are an error, and so are rows
+    that do not belong to those of the ``other`` argument, or another number of rows.
     """
+    require_same_rows(other, s, names=(name, "sensitive_features"))
+    rows = other if isinstance(other, int) else _num_samples(other)
     columns = as_columns(s, argument="sensitive_features", default=UNNAMED, categorical=True)
     if (count := len(columns[0].values)) != rows:
-        raise ValueError(f"sensitive_features has {count} rows but {other} has {rows}: both need one row per sample.")
+        raise ValueError(f"sensitive_features has {count} rows but {name} has {rows}: both need one row per sample.")
     frame = {}
     for column in columns:
         if column.missing:
@@ -59,8 +62,7 @@ def attributes_to_fit(estimator: Any, X: Any, s: ArrayLike | None, *, predicts_w
         what = f"{type(estimator).__name__} changes NOTHING. Pass fit(X, y, sensitive_features=s)."
         warn_caller(f"sensitive_features is missing: {what}", MissingAttributeWarning)
         return None
-    require_same_rows(X, s, names=("X", "sensitive_features"))
-    frame = read_attributes(s, _num_samples(X))
+    frame = read_attributes(s, X)
     require_variation(frame)
     if predicts_without:
         warn_of_attribute(X, frame)

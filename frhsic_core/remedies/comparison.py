@@ -209,25 +209,22 @@ class RemedyComparison:
         close = rows[rows["score"] >= rows["score"].max() - within]
         return close.loc[close[one_of("measure", measure, ("dcor", "gdp"))].idxmin()]
 
-    def fit_best(
-        self, X: Any, y: Any, *, sensitive_features: ArrayLike, within: float = 0.02, needs_s: bool | None = None,
-        measure: str = "dcor",
-    ) -> RemediedModel:  # fmt: skip
+    def fit_best(self, X: Any, y: Any, *, sensitive_features: ArrayLike, **choice: Any) -> RemediedModel:
         """Fit the model of :meth:`best` on raw data and return it with its audit, ready to be saved with joblib.
 
         Parameters
         ----------
         X, y, sensitive_features
             As in :func:`~frhsic_core.compare_remedies`; usually the same.
-        within, needs_s, measure
-            As in :meth:`best`.
+        **choice
+            ``within``, ``needs_s`` and ``measure``, as in :meth:`best`.
 
         Returns
         -------
         RemediedModel
             Its ``audit_`` is that of predictions for people that the model had not seen.
         """
-        row = self.best(within=within, needs_s=needs_s, measure=measure)
+        row = self.best(**choice)
         chosen = self.learners.get(row["learner"], row["learner"])
         model = RemediedModel(row["remedy"], chosen, float(row["strength"]), task=self.task)
         return model.fit(X, y, sensitive_features=sensitive_features)
@@ -482,7 +479,6 @@ def _read(
     if sparse.issparse(X):
         raise ValueError("X is sparse: pass X.toarray() or a DataFrame, since the remedies change all columns.")
     require_same_rows(X, y, names=("X", "y"))
-    require_same_rows(X, s, names=("X", "sensitive_features"))
     require_features(X)
     table = X if isinstance(X, pd.DataFrame) else pd.DataFrame(np.asarray(X))
     target = column_or_1d(y)
@@ -494,7 +490,7 @@ def _read(
     distinct, counts = np.unique(target, return_counts=True)
     if len(distinct) < 2:
         raise ValueError(f"y has one value only {distinct.tolist()}: pass two classes, or numbers that differ.")
-    frame = read_attributes(s, len(table))
+    frame = read_attributes(s, X)
     require_variation(frame)
     several = type_of_target(target) == "multiclass" and len(distinct) <= _CLASSES
     if task == "regression" or (task == "auto" and len(distinct) > 2 and not several):
@@ -585,7 +581,7 @@ class RemediedModel(BaseEstimator):
             return self._scores(table, None)
         if s is None:
             raise ValueError("sensitive_features is missing: this remedy needs S of every person that it predicts.")
-        return self._scores(table, read_attributes(s, len(table)))
+        return self._scores(table, read_attributes(s, X))
 
     def predict_proba(self, X: Any, *, sensitive_features: ArrayLike | None = None) -> np.ndarray:
         """Return the probabilities of both classes."""
