@@ -265,7 +265,7 @@ def test_every_page(page: Any, address: str, built_book: Path) -> None:
     assert trouble == [], "\n" + "\n".join(trouble)
 
 
-def test_tables_fit_a_desk_and_text_is_on_cards_on_a_phone(page: Any, address: str) -> None:
+def test_tables_and_slides_fit_a_desk_and_text_is_on_cards_on_a_phone(page: Any, address: str) -> None:
     """A table that is a little too wide is set smaller, down to 11 px; on a phone a table of text becomes cards."""
     found = """() => [...document.querySelectorAll(".bd-article table")].map((table) => [
       table.textContent.trim().slice(0, 40), table.scrollWidth - table.clientWidth, table.clientWidth,
@@ -285,6 +285,11 @@ def test_tables_fit_a_desk_and_text_is_on_cards_on_a_phone(page: Any, address: s
     page.goto(f"{address}/notebooks/results.html", wait_until="load")
     box = page.locator("#fig-forest a.image-reference")
     assert box.locator("img").bounding_box()["width"] > 500 > box.bounding_box()["width"]
+    page.set_viewport_size({"width": 1280, "height": 720})
+    page.goto(f"{address}/_static/slides/index.html", wait_until="load")
+    page.evaluate(MATHS)
+    over = "(all) => all.filter((s) => s.scrollHeight > s.clientHeight || s.scrollWidth > s.clientWidth).length"
+    assert page.locator("section").evaluate_all(over) == 0
 
 
 def test_boxes_that_start_to_scroll_take_the_keyboard(page: Any, address: str) -> None:

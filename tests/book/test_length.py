@@ -60,6 +60,7 @@ def test_a_chapter_is_counted(counter, tmp_path: Path) -> None:
         ("(ch-label)=\n% a comment\n```{index} ! Theorem 4.5\n```\n", (0, 0, 0, 0)),
         ("| a | b |\n|---|:-:|\n| 1 | 2 |", (4, 0, 0, 0)),
         ("```bash\nmake\n\nmake test\n```", (0, 0, 0, 2)),
+        ("# Title\n\nThree more words\n\n```{explorer} waves\n```\nafter", (5, 0, 0, 0)),
     ],
 )
 def test_a_page_is_counted(counter, text: str, counts: tuple[int, ...]) -> None:
@@ -67,12 +68,7 @@ def test_a_page_is_counted(counter, text: str, counts: tuple[int, ...]) -> None:
     counter.count_text(text, found)
     assert (found.seen, found.folded, found.solution, found.code) == counts
     assert found.folds == re.findall(r"{dropdown} (?!Solutions)(.*)", text)
-
-
-def test_words_before_a_picture(counter) -> None:
-    found = counter.Length()
-    counter.count_text("# Title\n\nThree more words\n\n```{explorer} waves\n```\nafter", found)
-    assert (found.before, found.seen, found.figures) == (4, 5, 1)
+    assert (found.before, found.figures) == ((4, 1) if "explorer" in text else (None, 0))
 
 
 def test_the_book_is_short(lengths) -> None:
