@@ -61,7 +61,6 @@ def test_the_gradient_of_whitening() -> None:
     z = torch.randn(2, 9, 3, generator=generator, dtype=torch.float64, requires_grad=True)
     weights = torch.rand(2, 9, generator=generator, dtype=torch.float64)
     weights = weights / weights.sum(-1, keepdim=True)
-    assert torch.autograd.gradcheck(whiten, (z,))
     assert torch.autograd.gradcheck(lambda value: whiten(value, weights), (z,))
     centred = z - z.mean(-2, keepdim=True)
     covariance = centred.mT @ centred / 9

@@ -6,12 +6,15 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from frhsic_core.choices import one_of
 from frhsic_core.joint.contraction import (
+    RIDGE,
     Frame,
     GradientTerm,
     centered_product,
@@ -43,6 +46,7 @@ FORMS = ("biased", "unbiased", "normalized")
 PLACES = ("representation", "output", "both")
 ATTRIBUTES = ("joint", "product", "sum")
 LARGEST_RANK = 64  # of features of S: with more of them the exponentials are as fast
+BLOCK = 128  # rows of a block of pairs: it stays in the cache of a core
 KERNELS: dict[str, Callable[[Tensor], Kernel]] = {
     "gaussian": Gaussian,
     "multi_scale": MultiScale,
@@ -175,9 +179,11 @@ class FRHSIC(KernelPenalty):
         samples, widths = torch.cat(columns), sigma.mT.flatten()
         rows = None if self.attributes == "product" else self._features(samples, widths)
         self._thin = rows is not None
-        if rows is None:  # in units in which a Gaussian kernel is 2^(−|s − s'|²/2)
+        if rows is None and self.attributes != "product":  # in units in which a Gaussian kernel is 2^(−|s − s'|²/2)
             rows = (samples - samples.mean(-2, keepdim=True)) * (math.log2(math.e) ** 0.5 / widths[:, None, None])
-        self.register_buffer("attribute_rows", rows.to(s).reshape(len(columns), -1, rows.shape[-1]), persistent=False)
+        if rows is not None:
+            rows = rows.to(s).reshape(len(columns), -1, rows.shape[-1])
+            self.register_buffer("attribute_rows", rows, persistent=False)
         self._given = prepare_given(self.condition, setup.data) if self.condition in CONDITIONS else None
 
     def _features(self, samples: Tensor, widths: Tensor) -> Tensor | None:
@@ -202,6 +208,8 @@ class FRHSIC(KernelPenalty):
         return rows if rows.shape[-1] <= LARGEST_RANK else None
 
     def terms(self, batch: Batch, *, refresh: bool = False) -> list[GradientTerm | Tensor]:
+        if self._is_lone(batch):
+            return self._lone_terms(batch, refresh=refresh)
         weights, enough = self.row_weights(batch)
         terms: list[GradientTerm | Tensor] = []
         z = batch.z
@@ -260,6 +268,39 @@ class FRHSIC(KernelPenalty):
                 terms.append(fused_output_term(batch.output, rows, own, **weighted))
         return terms
 
+    def _is_lone(self, batch: Batch) -> bool:
+        """Return whether this is a step of one model with the recommended form of Z and features of S, on a CPU."""
+        form = self.scale == "whiten" and self.kernel == "gaussian" and self.estimator == "biased"
+        plain = form and self.on != "output" and self._thin and batch.weights is None and len(batch.z) == 1
+        return plain and batch.z.requires_grad and torch.is_grad_enabled()
+
+    def _lone_terms(self, batch: Batch, *, refresh: bool) -> list[GradientTerm | Tensor]:
+        """Return the terms of one model on a CPU, where a step consists of many calls on small arrays.
+
+        A call of NumPy takes a fraction of the time of one of torch. Rows of samples are columns of arrays here, and
+        the features of several criteria stand below each other, so that their sum is one criterion.
+        """
+        z = batch.z.detach().numpy()[0]
+        m = len(z)
+        white, back = lone_whitening(z)
+        left, right = halves(white.astype(z.dtype))
+        sigma = self.renew_lone(left, right, refresh=refresh)
+        features = self.attribute_rows.numpy().take(batch.rows.numpy()[0], 1).swapaxes(1, 2).reshape(-1, m)
+        features -= np.add.reduce(features, 1, keepdims=True) / m
+        sums = pair_sums(left * (-math.log2(math.e) / sigma**2), right, features)
+        mass = -2.0 * sums[-1]  # of the row of −½
+        direction = back(sums[:-1] - mass * right[:-2]).T.astype(z.dtype, order="C")
+        value = torch.from_numpy(np.add.reduce(mass, keepdims=True) / m**2)
+        term = GradientTerm(value, batch.z, torch.from_numpy(direction[None]), 2.0 / (m * sigma) ** 2)
+        if self.on == "representation":
+            return [term]
+        f = batch.output.detach().numpy()[0]
+        along = np.einsum("ij,j->i", features, f - np.add.reduce(f) / m)  # einsum starts no threads
+        factor = self.output_weight / m**2
+        value = torch.from_numpy(np.add.reduce(along * along, keepdims=True) * factor)
+        direction = np.einsum("ij,i->j", features, along)
+        return [term, GradientTerm(value, batch.output, torch.from_numpy(direction[None]), 2.0 * factor)]
+
     def _rows_of_attribute(self, a: int, rows: Tensor) -> Tensor:
         return self.attribute_rows[a].index_select(0, rows.reshape(-1)).view(*rows.shape, -1)
 
@@ -292,3 +333,70 @@ class FRHSIC(KernelPenalty):
             return contraction_weights(gram, row_weights=weights)
         mask = None if weights is None else (weights > 0).to(gram.dtype)
         return contraction_weights(gram, estimator="unbiased", row_weights=mask)
+
+
+# One model on a CPU ---------------------------------------------------------------------------------------------------
+
+
+def _product(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
+    """Return a product of two matrices; NumPy would start threads of its own for a large one."""
+    if a.shape[0] * a.shape[1] * b.shape[1] <= 2**18:
+        return a @ b
+    return torch.mm(torch.from_numpy(a), torch.from_numpy(b)).numpy()
+
+
+def halves(v: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return two matrices whose product LᵀR is |v_i − v_j|²/2 for columns v: −[v, |v|², −½] and [v, −½, |v|²]."""
+    right = np.full((len(v) + 2, v.shape[1]), -0.5, v.dtype)
+    right[:-2] = v
+    np.einsum("ij,ij->j", v, v, out=right[-1])
+    left = -right
+    left[-2], left[-1] = left[-1], 0.5
+    return left, right
+
+
+def pair_sums(left: NDArray[Any], right: NDArray[Any], features: NDArray[Any]) -> NDArray[Any]:
+    """Return R·(ΦᵀΦ ∘ 2^(LᵀR)) without the last row of R, for L and R of :func:`halves` times a negative number.
+
+    The matrix is symmetric. It is computed in blocks that stay in a core's cache, and those below the diagonal are
+    not. Exponents are clamped as in :func:`frhsic_core.kernels.exponential`, if any can be that small.
+    """
+    lowest = 0.5 * math.log2(np.finfo(right.dtype).tiny)
+    small = not 4.0 * left[-1, 0] * right[-1].max() > lowest
+    rows, columns = right[:-1], right[:-1].T.copy()
+    sums = np.zeros_like(rows)
+    parts = [slice(first, first + BLOCK) for first in range(0, left.shape[1], BLOCK)]
+    for a, one in enumerate(parts):
+        for other in parts[a:]:
+            slope = _product(left[:, one].T, right[:, other])
+            torch.from_numpy(slope.clip(lowest, 0.0, out=slope) if small else slope).exp2_()
+            slope *= _product(features[:, one].T, features[:, other])
+            sums[:, other] += _product(rows[:, one], slope)
+            if other is not one:
+                sums[:, one] += _product(slope, columns[other]).T
+    return sums
+
+
+def lone_whitening(z: NDArray[Any]) -> tuple[NDArray[np.float64], Callable[[NDArray[Any]], NDArray[np.float64]]]:
+    """Return the whitened rows of Z ``(m, d)`` as columns, and the function from a gradient in them to one in Z.
+
+    As in :mod:`frhsic_core.joint.contraction` with LU = Z_c, for columns: Wᵀ(G − NU/m) − (r/m) tr(WᵀNW) Z_c.
+    """
+    m, d = z.shape
+    x = z.T.astype(np.float64, order="C")
+    x -= np.add.reduce(x, 1, keepdims=True) / m
+    covariance = _product(x, x.T) / m
+    diagonal = covariance.reshape(-1)[:: d + 1]
+    diagonal += 1e-8
+    diagonal += RIDGE * np.add.reduce(diagonal)
+    factor, _ = torch.linalg.cholesky_ex(torch.from_numpy(covariance))
+    inverse = torch.linalg.solve_triangular(factor, torch.eye(d, dtype=torch.float64), upper=False).numpy()
+    white = _product(inverse, x)
+
+    def back(gradient: NDArray[Any]) -> NDArray[np.float64]:
+        gradient = gradient - np.add.reduce(gradient, 1, keepdims=True, dtype=np.float64) / m
+        product = _product(gradient, white.T) / m
+        trace = np.vdot(_product(product, inverse), inverse)
+        return _product(inverse.T, gradient - _product(product, white)) - (RIDGE * trace) * x
+
+    return white, back
