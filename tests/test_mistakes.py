@@ -49,6 +49,7 @@ from frhsic_core.auditing import gdp_score
 from frhsic_core.auditing._input import far_codes, read_table
 from frhsic_core.cli import command
 from frhsic_core.learning import FitWarning, MissingAttributeWarning
+from frhsic_core.remedies.comparison import dependence_of
 
 RNG = np.random.default_rng(0)
 N = 200
@@ -397,7 +398,13 @@ OWN: list[Row] = [
     ("λ from a grid", lambda: fair(lam="auto", selection={"lams": [0.1], "n_permutations": 19}).lam_ == 0.1, Right, ""),
     ("λ chosen among none", lambda: fair(lam="auto", selection={"lams": [0.0], "n_permutations": 19}),
      FitWarning, "chose λ = 0"),
+    ("a control that is no column", lambda: fair(control_features="town"), ValueError, "control_features"),
+    ("a shuffled control", lambda: fair(control_features=SHUFFLED), ValueError, "X and control_features have the same"),
     # The scores
+    ("a tensor with a gradient", lambda: gap(torch.tensor(P, requires_grad=True), AGE) == gap(P, AGE), Right, ""),
+    ("weights in another order", lambda: fc.gdp(P, SERIES, sample_weight=SHUFFLED), ValueError, "s and sample_weight"),
+    ("an attribute of one value, compared",
+     lambda: dependence_of(P, np.c_[AGE, 0 * AGE]) == dependence_of(P, AGE[:, None]), Right, ""),
     ("both columns of probabilities", lambda: audit(np.column_stack([1 - P, P]), sensitive_features=AGE), ValueError,
      r"predict_proba\(X\)\[:, 1\]"),
     ("both columns, representation", lambda: audit_representation(X, AGE, predictions=np.zeros((N, 2))), ValueError,

@@ -71,6 +71,7 @@ def test_history_and_callback() -> None:
         assert result.history[name].shape == (4, 2)
         assert torch.isfinite(result.history[name]).all()
     assert (result.history["loss"][-1] < result.history["loss"][0]).all()
+    assert (result.history["penalty"] > 0).all()
     assert torch.isnan(trainer(epochs=1, penalty="unfair").fit().history["ratio"]).all()
 
 
