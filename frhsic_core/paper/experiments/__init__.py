@@ -44,7 +44,7 @@ PRESETS = ("smoke", "full")
 GRIDS = {"text": (0.1, 1.0, 10.0, 100.0, 500.0), "full": (0.01, 0.1, 0.5, 1.0, 5.0, 10.0, 50.0, 100.0, 500.0)}
 SPLITS = {"text": tuple(range(42, 47)), "full": tuple(range(42, 67))}
 # The largest values of the settings of a unit in the preset ``smoke``, and the settings that are replaced.
-_AT_MOST = {"n": 60, "draws": 4, "epochs": 20, "permutations": 19, "replications": 3, "studies": 1}
+_AT_MOST = {"n": 60, "draws": 4, "epochs": 60, "permutations": 19, "replications": 3, "studies": 1}
 _INSTEAD = {"device": "cpu", "mode": "eager"}
 # Values that make a unit read real data; units with S of several dimensions read Adult.
 _REAL = {*DATASETS, "dimension"}
