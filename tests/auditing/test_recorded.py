@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 from frhsic_core import __version__, audit
-from frhsic_core.auditing._results import Audit
+from frhsic_core.auditing._report import Audit
 
 FOLDER = Path(__file__).with_name("recorded")
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
@@ -22,7 +22,11 @@ NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
 
 def scores(table: pd.DataFrame) -> Audit:
     """Two attributes, a label, a control, thresholds that hold, fail and stay open, and a file as the source."""
-    given = {"sensitive_features": table[["age", "group"]], "y_true": table["hired"], "control_features": table["skill"]}
+    given = {
+        "sensitive_features": table[["age", "group"]],
+        "y_true": table["hired"],
+        "control_features": table["skill"],
+    }
     found = audit(table["score"], **given, threshold=0.5, model="a logistic model")
     verdicts = found.check("gdp[age]=0.2", "gdp=0.01") + found.check("gdp[age]=0.1", "gdp[age]=0.5", guaranteed=True)
     return replace(found, verdicts=tuple(verdicts), provenance={"date": "2026-01-02", "file": "people.csv"})
