@@ -71,7 +71,7 @@ def differences(now: str, before: str) -> list[str]:
         pairs = zip(NUMBER.findall(new), NUMBER.findall(old), strict=True)
         # A number whose last digit is rounded away has fewer digits, such as 0.1 for 0.0996.
         units = ((a, b, 10.0 ** -min(len(x.partition(".")[2]) for x in (a, b))) for a, b in pairs)
-        return all(a == b or abs(float(a) - float(b)) <= 1.01 * unit and "." in a + b for a, b, unit in units)
+        return all(a == b or (abs(float(a) - float(b)) <= 1.01 * unit and "." in a + b) for a, b, unit in units)
 
     new, old = now.splitlines(), before.splitlines()
     if len(new) != len(old):
