@@ -120,6 +120,7 @@ def slides_of(path: Path, values: dict[str, Any]) -> list[str]:
     names = labels()
     prose = LINK.sub(lambda found: names.get(found[1], found[0]), re.sub(r" ?\{cite:\w+\}`[^`]*`", "", prose))
     prose = VALUE.sub(lambda found: str(reduce(getitem, found[1].split("."), values)), prose)
+    prose = prose.replace("(see the fold)", "(see the next slide)")  # the fold is tagged, too
     title = re.search(r"(?m)^# (.+)$", prose)
     answer = re.search(r"\*\*The answer first\.\*\* (.+)", prose)
     section = chapter = title[1] if title else path.stem
