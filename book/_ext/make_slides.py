@@ -59,7 +59,8 @@ LINK = re.compile(r"\{(?:(?:prf:)?ref|eq)\}`([\w-]+)`")
 VALUE = re.compile(r"\{\{ *([\w.]+) *\}\}")
 # Symbols on slides: a letter with its mark and its index. These have one meaning in the whole book.
 COMMON = {*"ZSzsnijPExydeON", "rho", "k Z", "k S", "P Z", "P S", "P Z,S", "P Z|S", "P Z| S"}
-GREEK = "alpha|beta|gamma|delta|varepsilon|zeta|eta|theta|kappa|lambda|mu|nu|xi|rho|sigma|tau|phi|psi|omega|ell|Delta"
+GREEK = "alpha|beta|chi|delta|Delta|ell|eta|gamma|kappa|lambda|mu|nu|omega|phi|psi|rho|sigma|Sigma|tau|theta|xi|zeta"
+GREEK += "|varepsilon|varphi"
 MARK = "tilde|hat|bar|mathcal|widehat"
 NAME = re.compile(
     rf"(?:\\({MARK}) ?)?(?:\\({GREEK})(?![a-zA-Z])|(?<![a-zA-Z])([a-zA-Z])(?![a-zA-Z]))"
