@@ -63,13 +63,7 @@ def test_the_main_numbers_are_attributes(full: Audit, data: pd.DataFrame) -> Non
 def test_everything_is_measured(full: Audit, data: pd.DataFrame) -> None:
     age = full["age"]
     assert age.rows == 240
-    assert age.pvalue == pytest.approx(0.002)
     assert set(age.curves) == {"gdp", "equal_opportunity", "label_0", "calibration", "gdp_given"}
-    effects = {"normalized_hsic", "distance_correlation", "khgr", "linear_r2", "nonlinear_r2"}
-    gaps = {"gdp", "equal_opportunity", "equalized_odds", "calibration", "gdp_given"}
-    assert set(age.numbers) == gaps | effects | {"pvalue", "pvalue_given_label", "pvalue_given"}
-    assert len(age.groups) == 4
-    assert age.numbers["equalized_odds"].value == max(age.curves[k].gdp for k in ("equal_opportunity", "label_0"))
     # The scores depend on age through experience only: given experience little is left.
     assert age.curves["gdp_given"].gdp < 0.2 * age.curve.gdp
     assert age.numbers["pvalue_given"].value > 0.01
@@ -84,17 +78,6 @@ def test_everything_is_measured(full: Audit, data: pd.DataFrame) -> None:
         full["height"]
 
 
-def test_it_says_so_in_sentences(full: Audit) -> None:
-    text = str(full)
-    assert "Scores rise by" in text
-    assert "more than chance would give (p = 0.002, the smallest possible with 499 permutations)" in text
-    assert "chance alone gives about" in text
-    assert "Given experience" in text
-    assert "Taken together" in text
-    assert "groups of age shows a largest difference" in text
-    assert "240 rows" in repr(full)
-
-
 def test_table_dict_and_markdown_agree(full: Audit) -> None:
     table = full.table().set_index(["attribute", "measure"])
     value = full.as_dict()
@@ -105,6 +88,7 @@ def test_table_dict_and_markdown_agree(full: Audit) -> None:
     assert table.loc[("age", "gdp"), "by_chance"] == full["age"].curve.floor
     assert f"| age | gdp | {number(first['numbers']['gdp']['value'])} |" in full.to_markdown()
     assert value["sentences"] == full.sentences
+    assert "240 rows" in repr(full)
     # Of both attributes the curve, what experience leaves of it, both labels and the errors; of age the groups too.
     assert full.to_html().count("<figure") == 10 + int(full["age"].groups.inside.max() > 0)
 
@@ -133,24 +117,6 @@ def test_missing_values_are_counted_and_compared(data: pd.DataFrame) -> None:
     assert entry.missing == 15
     assert entry.mean_missing == pytest.approx(holes["p"][:15].mean())
     assert "age is missing or infinite in 15 of 240 rows" in str(found)
-    used = "240 rows (age: 224 used, 16 left out)"
-    assert used in found.to_html()
-    assert used in found.to_markdown()
-
-
-def test_hard_labels_and_regression() -> None:
-    data = people(120, seed=3)
-    hard = audit(
-        (data["p"] > 0.4).map({True: "yes", False: "no"}), sensitive_features=data["age"], positive_class="yes"
-    )
-    assert hard.task == "hard"
-    assert "Shares of positive predictions" in str(hard)
-    values = audit(1e4 * data["p"], sensitive_features=data["age"], y_true=1.1e4 * data["p"], unit="contracts")
-    assert values.task == "values"
-    assert "Predictions rise" in str(values)
-    assert "too low" in str(values)
-    assert "contracts" in str(values)
-    assert "equal_opportunity" not in values["age"].numbers
 
 
 def test_a_constant_score_has_no_gap(data: pd.DataFrame) -> None:
@@ -217,11 +183,6 @@ def test_gate(full: Audit) -> None:
     assert "is below" in str(verdicts[0])
 
 
-def test_few_rows_are_noted(data: pd.DataFrame) -> None:
-    plain = audit(data["p"][:60], sensitive_features=data["age"][:60])
-    assert "only 60 rows" in str(plain)
-
-
 def test_the_metric_is_the_number_of_the_audit(full: Audit, data: pd.DataFrame) -> None:
     options = {"sensitive_features": data["age"], "sample_weight": data["w"]}
     assert gdp_score(None, data["p"], **options) == pytest.approx(full["age"].curve.gdp)
@@ -262,9 +223,13 @@ def test_names_that_need_more_room_are_tilted(name: str, tilted: bool) -> None:
 
 
 def test_labels_on_a_scale_are_no_classes(data: pd.DataFrame) -> None:
-    """Three fractions, or many whole numbers, are real labels of scores from 0 to 1."""
-    for labels in (np.arange(240) % 3 / 2, np.arange(240) % 30):
-        assert "calibration" in audit(data["p"], sensitive_features=data["age"], y_true=labels)["age"].curves
+    """Three fractions, or many whole numbers, are real labels of scores from 0 to 1; predictions may be of any size."""
+    p = data["p"]
+    for values, labels in ((p, np.arange(240) % 3 / 2), (p, np.arange(240) % 30), (1e4 * p, 1.1e4 * p)):
+        found = audit(values, sensitive_features=data["age"], y_true=labels)
+        assert "calibration" in found["age"].curves
+        assert "equal_opportunity" not in found["age"].numbers
+    assert "too low" in str(found)
 
 
 def test_a_scorecard_has_no_calibration_but_everything_else(data: pd.DataFrame) -> None:

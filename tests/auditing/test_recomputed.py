@@ -169,18 +169,6 @@ def test_what_is_said_about_people(case) -> None:
         assert f"{there.sum():,} people ({percent(share)})" in said
 
 
-def test_label_curves_show_what_chance_gives(case) -> None:
-    _, found = case
-    for said in found.sentences:
-        if said.startswith("Among the"):
-            label = "equal_opportunity" if "label 1" in said else "label_0"
-            curve = found["s"].curves[label]
-            assert f"chance alone gives about {number(curve.floor)}" in said
-            assert f"{curve.n:,} people" in said
-            flat = bool(((curve.gap_low <= 0) & (curve.gap_high >= 0))[curve.inside].all())
-            assert ("not distinguishable from chance" in said) == flat
-
-
 def test_the_chance_level_is_that_of_shuffled_scores() -> None:
     data = table("ages")
     found = audit(data["p"], sensitive_features=data["s"])
