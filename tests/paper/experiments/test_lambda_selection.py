@@ -25,11 +25,6 @@ from frhsic_core.paper.experiments.lambda_selection import (
 )
 
 
-@pytest.fixture(scope="module", autouse=True)
-def one_thread():
-    torch.set_num_threads(1)
-
-
 def pair(n: int, d: int, *, draws: int = 3, seed: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
     generator = torch.Generator().manual_seed(seed)
     z = torch.randn(draws, n, d, generator=generator, dtype=torch.float64)

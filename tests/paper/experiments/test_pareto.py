@@ -64,16 +64,13 @@ def test_an_area_grows_with_the_grid_which_is_why_unequal_grids_are_refused() ->
     assert round(common, 3) == 0.743
 
 
-def test_matched_point_keeps_to_the_band() -> None:
+def test_matched_point_keeps_to_the_band_and_its_edge_belongs_to_it() -> None:
     accuracy, parity = np.array([0.85, 0.8416, 0.8414, 0.7]), np.array([0.7, 0.5, 0.2, 0.0])
     assert matched_index(accuracy, parity, 0.85, higher=True) == 1
     assert matched_index(accuracy, parity, 0.95, higher=True) == -1
     error = np.array([0.0190, 0.0192, 0.0195])
     assert matched_index(error, np.array([3.0, 2.0, 1.0]), 0.0191, higher=False) == 1
     assert matched_index(accuracy, np.array([np.nan, 0.5, 0.2, 0.0]), 0.85, higher=True) == 1
-
-
-def test_the_edge_of_the_band_belongs_to_it() -> None:
     inside = np.array([0.99, 1.0])
     assert matched_index(inside, np.array([0.1, 0.5]), 1.0, higher=True) == 0
     assert matched_index(np.array([1.01, 1.0]), np.array([0.1, 0.5]), 1.0, higher=False) == 0
