@@ -199,8 +199,3 @@ def test_orthogonal_inputs_have_a_chi_mean(rows: int, dimension: int) -> None:
     expected = math.sqrt(2.0) * math.exp(math.lgamma((k + 1) / 2) - math.lgamma(k / 2)) / rows
     found = linear_complexity(torch.eye(rows, 8, dtype=torch.float64), radius=2.5, dimension=dimension)
     assert found.item() == pytest.approx(2.5 * expected, rel=1e-12)
-
-
-def test_a_linear_bound_that_is_one_per_cent_smaller_would_be_violated() -> None:
-    (found,) = concentration.search_inputs(quick=True)
-    assert -0.01 < found.middle < 1e-12
