@@ -219,19 +219,6 @@ def test_independence_is_exactly_zero() -> None:
         assert value == 0.0
 
 
-def test_two_groups() -> None:
-    """Binary S: GDP is 2p(1 − p) times the parity gap, HSIC (π₀π₁)²(l₀₀ + l₁₁ − 2l₀₁)·MMD², exactly."""
-    law = random_law(11, ns=2, exact=True)
-    head, k, l = [0, 1, 1, 3], np.diag([1, 2, 3, 4]), [[2, 1], [1, 3]]
-    p0, p1 = law.p_s
-    gap = law.conditional_gap(head)
-    assert law.gdp(head) == 2 * p0 * p1 * abs(gap[1] - gap[0])
-    between = law.conditional[:, 0] - law.conditional[:, 1]
-    mmd2 = sum(w * d * d for w, d in zip((1, 2, 3, 4), between, strict=True))
-    assert law.hsic(k, l) == (p0 * p1) ** 2 * (2 + 3 - 2) * mmd2
-    assert law.expected_squared_mmd(k) == p0 * p1 * mmd2
-
-
 def test_sample_follows_the_table(generator: torch.Generator) -> None:
     law = random_law(12, nz=3, ns=2, d=2)
     z, s = law.sample(200_000, random_state=generator)
@@ -252,17 +239,6 @@ def test_sample_follows_the_table(generator: torch.Generator) -> None:
     single = FiniteLaw([0], [[1.0]], [[1.0]])
     assert single.sample(3)[1].shape == (3, 1)
     assert repr(wide) == "FiniteLaw(nz=2, ns=2, exact=False)"
-
-
-def test_empirical_law_of_a_sample_gives_the_plug_in_hsic(generator: torch.Generator) -> None:
-    """Each sample point an atom of mass 1/n: HSIC of that law is n⁻² tr(KHLH)."""
-    n = 7
-    z = torch.randn(n, 2, generator=generator, dtype=torch.float64)
-    s = torch.randn(n, generator=generator, dtype=torch.float64)
-    law = FiniteLaw(z, s, np.eye(n) / n)
-    h = torch.eye(n, dtype=torch.float64) - 1.0 / n
-    trace = torch.trace(KERNEL_Z(z) @ h @ KERNEL_S(s[:, None]) @ h).item() / n**2
-    assert law.hsic(KERNEL_Z, KERNEL_S) == pytest.approx(trace, rel=1e-11)
 
 
 @given(st.lists(st.lists(st.integers(0, 20), min_size=3, max_size=3), min_size=2, max_size=4))
