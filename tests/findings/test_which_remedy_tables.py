@@ -73,9 +73,9 @@ def better(verdicts):
     return of
 
 
-def test_as_released_eo_is_never_better(better) -> None:
-    assert not better("adult", RELEASED, "eo")
-    assert not better("compas", RELEASED, "eo")
+@pytest.mark.parametrize(("case", "option"), [(RELEASED, "eo"), (BANDWIDTHS, "dp_unit")])
+def test_eo_as_released_and_unit_bandwidths_are_nowhere_better(better, case: tuple[str, str, str], option: str) -> None:
+    assert not any(better(name, case, option) for name in DATA)
 
 
 def test_with_the_same_bandwidths_eo_is_better_on_adult_at_two_of_seven_but_not_at_500(better, verdicts) -> None:
@@ -91,10 +91,6 @@ def test_on_compas_nothing_survives_the_correction(better) -> None:
     for case, options in ((RELEASED, ("eo", "dp")), (MEDIANS, ("eo_medians", "dp")), (TEXT, ("eo", "dp"))):
         assert not any(better("compas", case, option, "p_corrected_holm") for option in options)
     assert not better("compas", TEXT, "eo")
-
-
-def test_unit_bandwidths_are_nowhere_better(better) -> None:
-    assert not any(better(name, BANDWIDTHS, "dp_unit") for name in DATA)
 
 
 @pytest.fixture(scope="module")
