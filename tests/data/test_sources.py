@@ -184,29 +184,23 @@ def test_every_official_source_is_https_and_every_dataset_can_be_had_by_hand() -
             assert source.file.sha256 or source.file.check
 
 
-def test_an_error_page_saved_as_zip_is_recognised(tmp_path: Path) -> None:
-    path = _put(tmp_path / "csv_pca.zip", raw.ERROR_PAGE)
-    with pytest.raises(CorruptFile, match="is a web page, not data"):
-        files.verify(path, acs_income.OFFICIAL_ZIP)
-    with pytest.raises(CorruptFile, match="a web page"):
-        acs_income.read_official(path)
-    _put(path, b"PK\x03\x04 cut short")
-    with pytest.raises(CorruptFile, match="not a complete zip"):
-        files.verify(path, acs_income.OFFICIAL_ZIP)
+def _zipped(path: Path, name: str, content: bytes) -> None:
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr(name, content)
 
 
-def test_official_archives_are_checked_by_structure(tmp_path: Path) -> None:
-    path = raw.acs_zip(tmp_path / "csv_pca.zip", raw.acs_official().drop(columns="RELP"))
-    with pytest.raises(CorruptFile, match="no column RELP"):
-        files.verify(path, acs_income.OFFICIAL_ZIP)
-    with zipfile.ZipFile(tmp_path / "h181ssp.zip", "w") as archive:
-        archive.writestr("h181.ssp", b"something else" * 20)
-    with pytest.raises(CorruptFile, match="not a SAS transport file"):
-        files.verify(tmp_path / "h181ssp.zip", meps.OFFICIAL)
-    with zipfile.ZipFile(tmp_path / "h181ssp.zip", "w") as archive:
-        archive.writestr("other.txt", b"")
-    with pytest.raises(CorruptFile, match=r"0 members named 'h181.ssp'.*other.txt"):
-        files.verify(tmp_path / "h181ssp.zip", meps.OFFICIAL)
+@pytest.mark.parametrize(("read", "write", "why"), [
+    (acs_income.OFFICIAL_ZIP, lambda at: _put(at, raw.ERROR_PAGE), "is a web page, not data"),
+    (acs_income.read_official, lambda at: _put(at, raw.ERROR_PAGE), "a web page"),
+    (acs_income.OFFICIAL_ZIP, lambda at: _put(at, b"PK\x03\x04 cut short"), "not a complete zip"),
+    (acs_income.OFFICIAL_ZIP, lambda at: raw.acs_zip(at, raw.acs_official().drop(columns="RELP")), "no column RELP"),
+    (meps.OFFICIAL, lambda at: _zipped(at, "h181.ssp", b"something else" * 20), "not a SAS transport file"),
+    (meps.OFFICIAL, lambda at: _zipped(at, "other.txt", b""), r"0 members named 'h181.ssp'.*other.txt"),
+])  # fmt: skip
+def test_a_file_that_is_not_the_official_archive_is_recognised(tmp_path: Path, read: Any, write: Any, why: str) -> None:
+    write(tmp_path / "a.zip")
+    with pytest.raises(CorruptFile, match=why):
+        files.verify(tmp_path / "a.zip", read) if isinstance(read, RawFile) else read(tmp_path / "a.zip")
 
 
 def test_a_hash_not_known_in_advance_is_recorded_and_held_to(tmp_path: Path) -> None:
