@@ -112,6 +112,8 @@ def test_a_mixed_attribute_is_tested_with_a_product_kernel() -> None:
     mixed = torch.stack([age, sex], 1)
     kernel = Product([Gaussian(median_bandwidth(age)), Categorical()])
     table = pd.DataFrame({"age": age.numpy(), "sex": np.where(sex > 0, "f", "m")})
+    assert hsic(z, table).item() == pytest.approx(hsic(z, mixed, kernel_s=kernel).item())
+    assert bool(hsic_test(z, table, method="aggregated", clusters=torch.arange(80) // 2, n_permutations=99).reject)
     for given in (None, torch.arange(80) // 2 % 2):
         options = {"given": given, "method": "aggregated", "n_permutations": 99}
         result = hsic_test(z, mixed, kernel_s=kernel, **options)
