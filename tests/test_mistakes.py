@@ -54,6 +54,7 @@ from frhsic_core.remedies.comparison import dependence_of
 RNG = np.random.default_rng(0)
 N = 200
 AGE = np.round(RNG.uniform(20, 70, N))
+TENS = np.round(AGE, -1)
 SKILL = AGE / 40 + RNG.normal(size=N)
 X = pd.DataFrame({"skill": SKILL, "luck": RNG.normal(size=N)})
 TOWN = RNG.choice(["north", "south"], N)
@@ -309,6 +310,9 @@ OWN: list[Row] = [
     ("a name without a table", lambda: fair(X.to_numpy(), s="age"), TypeError, "fairclassifier__sensitive_features"),
     ("the name of a column", lambda: by_name("luck") and by_name(["age", "luck"]), Right, ""),
     ("labels in another order", lambda: fair(y=pd.Series(Y)[SHUFFLED.index]), ValueError, "X and y have the same row"),
+    ("a curve of two attributes", lambda: fc.gdp_curve(P, X), ValueError, "gdp_curve"),
+    ("a guarantee at another level", lambda: audit(P, sensitive_features=TENS, alpha=0.3).bound.bound == fc.gdp_bound(
+        P, sensitive_features=TENS, delta=0.3).bound, Right, ""),
     ("weights in another order", lambda: fair(sample_weight=SHUFFLED), ValueError, "X and sample_weight have the same"),
     *((f"another order: {kind}", lambda kind=kind: kind.fit(X, SKILL, sensitive_features=SHUFFLED),
        ValueError, "X and sensitive_features have") for kind in (
