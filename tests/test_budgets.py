@@ -23,7 +23,7 @@ LINES = {
     "cli": 700,  # goal: 700
     "paper": 12695,  # goal: 12,700
 }
-LIBRARY, MODULES, TESTS = 31815, 134, 24975  # goals: 32,000, 155 and 25,000
+LIBRARY, MODULES, TESTS = 31815, 134, 24985  # goals: 32,000, 155 and 25,000; no slide is cut off
 
 
 def lines(folder: Path) -> Counter[str]:

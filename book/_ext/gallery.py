@@ -32,9 +32,9 @@ CARD = """:::{{container}}
 
 
 def figures(path: Path) -> list[tuple[str, str, bytes]]:
-    """Return the name, the caption and the picture of every figure of a notebook."""
+    """Return the name, the caption and the picture of every figure of a notebook; a page without code has none."""
     found = []
-    for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+    for cell in json.loads(path.read_text(encoding="utf-8"))["cells"] if path.suffix == ".ipynb" else ():
         figure = cell["metadata"].get("mystnb", {}).get("figure", {})
         pictures = [data for output in cell.get("outputs", ()) if (data := output.get("data", {}).get("image/png"))]
         if figure.get("name") and pictures:

@@ -2,7 +2,9 @@
 
 After a title and the contents, a chapter gives a slide with its answer and, in its own order, one for each definition,
 statement, figure and example by hand, and one for each text between the comments ``% slide: TITLE`` and
-``% end of slide``, such as the symbols and the proof of a statement. The result is a page of plain HTML that needs no
+``% end of slide``, such as the symbols and the proof of a statement. Such a text may contain what a cell prints. A
+slide shows the first sentence of a printed item, and one more of an item that starts with a sentence in bold. A page
+without code gives slides, too, if it has such a text. The result is a page of plain HTML that needs no
 network: arrow keys or Page Down go to the next slide, and printing gives one slide a page.
 The folder ``figures`` beside it has every figure as a PNG, for slides of your own.
 """
@@ -37,6 +39,7 @@ h1 { font-size: 1.5em; margin: 0 0 .6em; } h2 { font-size: 1.15em; margin: 0 0 .
 img { width: 100%; max-height: 64vh; min-height: 0; object-fit: contain; align-self: center; }
 .caption { font-size: .6em; margin: 0 4vw; } nav { font-size: .8em; } a { color: #0072b2; }
 footer { font-size: .55em; color: #555; margin-top: auto; }
+pre { font-size: .75em; } table { border-collapse: collapse; } th, td { text-align: left; padding: .3em 1em .3em 0; }
 .statement { border-left: .3em solid #0072b2; padding-left: 1em; font-size: .8em; }
 @media print { @page { size: 320mm 180mm; margin: 0; } section { break-after: page; height: 180mm; } }
 """
@@ -51,6 +54,8 @@ ITEM = re.compile(
     r"|^% slide: (?P<tagged>.+)\n(?P<told>(?s:.*?))^% end of slide$"
     r"|^\*\*(?P<example>By hand|With a pencil)\.\*\* (?P<lines>.+(?:\n\n(?:- |Let ).+(?:\n- .+)*)*)"
 )
+# After a colon the answer goes on with a list and a program.
+ANSWER = re.compile(r"\*\*The answer first\.\*\* (.+(?:(?<=:)\n(?:\n(?:- .+(?:\n- .+)*|```\w+\n(?s:.*?)\n```)\n?)+)?)")
 CHAPTER = re.compile(r'<section id="(\w+)"><h1>(.+)</h1>')
 BOX = re.compile(r"(?m)^(`{3,})\{prf:\w+\} (.+)\n((?s:.*?))^\1$")
 LABEL = re.compile(r"(?m)^:label: ([\w-]+)$|^\$\$ \((eq-[\w-]+)\)$")
@@ -97,6 +102,13 @@ def html(text: str) -> str:
     return MARKDOWN.render(text)
 
 
+def pages() -> list[Path]:
+    """Return the chapters, and the pages without code that have a text for a slide, in the order of the contents."""
+    names = re.findall(r"file: ((?:notebooks|book)/[\w/]+)", (ROOT / "_toc.yml").read_text(encoding="utf-8"))
+    paths = [ROOT / (f"{name}.ipynb" if name.startswith("notebooks") else f"{name}.md") for name in names]
+    return [path for path in paths if path.suffix == ".ipynb" or "\n% slide: " in path.read_text(encoding="utf-8")]
+
+
 @cache
 def labels() -> dict[str, str]:
     """Return what stands for a label: the number of a statement in the paper, or the title of a box or a section."""
@@ -109,28 +121,33 @@ def labels() -> dict[str, str]:
 
 
 def slides_of(path: Path, values: dict[str, Any]) -> list[str]:
-    """Return the slides of an executed notebook, with the numbers that its prose takes from ``values``."""
+    """Return the slides of an executed notebook or a page, with the numbers that its prose takes from ``values``."""
     captions = {name: caption for name, caption, _ in figures(path)}
-    prose = ""
-    for cell in nbformat.read(path, as_version=4).cells:
+    prose = path.read_text(encoding="utf-8") if path.suffix == ".md" else ""
+    for cell in nbformat.read(path, as_version=4).cells if path.suffix == ".ipynb" else []:
         name = cell.metadata.get("mystnb", {}).get("figure", {}).get("name")
         if cell.cell_type == "markdown":
             prose += f"{cell.source}\n\n"
         elif name in captions:
             prose += f"```{{figure}} {name}\n{captions[name]}\n```\n\n"
+        else:  # printed items are short; any other line is a paragraph of its own
+            printed = "".join(output.text for output in cell.outputs if output.output_type == "stream")
+            printed = re.sub(r"(?m)^(- .+?\.) [A-Z\d].*$", r"\1", printed)
+            prose += re.sub(r"(?m)^(?!- )", "\n", printed) + "\n\n"
     names = labels()
     prose = LINK.sub(lambda found: names.get(found[1], found[0]), re.sub(r" ?\{cite:\w+\}`[^`]*`", "", prose))
     prose = VALUE.sub(lambda found: str(reduce(getitem, found[1].split("."), values)), prose)
     prose = prose.replace("(see the fold)", "(see the next slide)")  # the fold is tagged, too
     title = re.search(r"(?m)^# (.+)$", prose)
-    answer = re.search(r"\*\*The answer first\.\*\* (.+)", prose)
+    answer = ANSWER.search(prose)
     section = chapter = title[1] if title else path.stem
     slides = [f'<section id="{path.stem}">{html(f"# {chapter}")}{html(answer[1]) if answer else ""}</section>']
     for item in ITEM.finditer(prose):
         if item["section"]:
             section = item["section"]
             continue
-        words = html(item["told"] or item["lines"] or item["words"])
+        told = re.sub(r"(?m)^(- \*\*[^*]+\.\*\* .+?\.) .+$", r"\1", item["told"] or "")
+        words = html(told or item["lines"] or item["words"])
         head = item["tagged"] or item["example"] or without_labels(item["title"])
         body = f'<div class="statement">{words}</div>'
         if item["figure"]:
@@ -199,7 +216,7 @@ def write(out: Path, paths: list[Path], values: dict[str, Any], *, mathjax: str)
 
 def _add_to_book(app: Any, exception: Exception | None) -> None:
     if not exception and app.builder.format == "html":
-        write(Path(app.outdir) / "_static" / "slides", chapters(), app.config.myst_substitutions, mathjax="../mathjax")
+        write(Path(app.outdir) / "_static" / "slides", pages(), app.config.myst_substitutions, mathjax="../mathjax")
 
 
 def setup(app: Any) -> dict[str, bool]:
@@ -213,4 +230,4 @@ if __name__ == "__main__":
 
     target = ROOT / "_build" / "slides"
     copy_mathjax(target / "mathjax")
-    write(target, [Path(name) for name in sys.argv[1:]] or chapters(), page_values(), mathjax="mathjax")
+    write(target, [Path(name) for name in sys.argv[1:]] or pages(), page_values(), mathjax="mathjax")
