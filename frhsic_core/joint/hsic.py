@@ -96,8 +96,8 @@ def hsic(
 
     Notes
     -----
-    Implements Definition 2.1 and the statistic of Theorem 4.7 (``thm:hsic_gdp``). Introduced in the chapter "Which HSIC
-    is this?".
+    Implements Definition 2.1 and the statistic of Theorem 4.7 (``thm:hsic_gdp``). Introduced in the chapter "Kernels
+    and HSIC".
 
     Examples
     --------
