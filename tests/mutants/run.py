@@ -68,8 +68,9 @@ class Runner:
 
     def pytest(self, copy: Path, tests: Iterable[str]) -> tuple[int | None, str]:
         """Return the exit status (None after a time-out) and the output."""
-        # What `make test` leaves out takes too long for each mutant.
-        words = [sys.executable, "-m", "pytest", "-x", "-q", "--tb=line", "-p", "no:cacheprovider", "-m", "not slow"]
+        # What `make test` leaves out takes too long for each mutant, but for the records of small runs.
+        words = [sys.executable, "-m", "pytest", "-x", "-q", "--tb=line", "-p", "no:cacheprovider"]
+        words += ["-m", "not slow or recorded"]
         tests = list(tests)
         if any(name.endswith(".ipynb") for name in tests):
             words += ["--nbval", "--nbval-current-env", "--nbval-sanitize-with", "tests/nbval.cfg"]
