@@ -313,6 +313,8 @@ OWN: list[Row] = [
     ("a curve of two attributes", lambda: fc.gdp_curve(P, X), ValueError, "gdp_curve"),
     ("a guarantee at another level", lambda: audit(P, sensitive_features=TENS, alpha=0.3).bound.bound == fc.gdp_bound(
         P, sensitive_features=TENS, delta=0.3).bound, Right, ""),
+    ("scores and ages by name", lambda: same(adjust_scores({"p": P}, sensitive_features={"age": AGE}),
+                                             adjust_scores(P, sensitive_features=AGE)), Right, ""),
     ("weights in another order", lambda: fair(sample_weight=SHUFFLED), ValueError, "X and sample_weight have the same"),
     *((f"another order: {kind}", lambda kind=kind: kind.fit(X, SKILL, sensitive_features=SHUFFLED),
        ValueError, "X and sensitive_features have") for kind in (

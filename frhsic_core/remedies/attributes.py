@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ def read_attributes(s: ArrayLike, other: Any, *, name: str = "X") -> pd.DataFram
     that do not belong to those of the ``other`` argument, or another number of rows.
     """
     require_same_rows(other, s, names=(name, "sensitive_features"))
+    other = pd.DataFrame(other) if isinstance(other, Mapping) else other
     rows = other if isinstance(other, int) else _num_samples(other)
     columns = as_columns(s, argument="sensitive_features", default=UNNAMED, categorical=True)
     if (count := len(columns[0].values)) != rows:

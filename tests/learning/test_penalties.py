@@ -17,6 +17,7 @@ from frhsic_core.learning import ADV, FREM, FRHSIC, LAFTR, DCor, MMDBinned, Pena
 from frhsic_core.learning.data import Batch, TrainingData
 from frhsic_core.learning.penalties import whiten
 from frhsic_core.learning.penalties.base import BandwidthPolicy
+from frhsic_core.learning.penalties.frhsic import halves
 from frhsic_core.learning.penalties.mmd_binned import bin_rows
 
 DTYPE = torch.float64
@@ -157,6 +158,25 @@ def oracles() -> Iterator[tuple[str, Penalty, Oracle]]:
 ORACLES = {name: (penalty, oracle) for name, penalty, oracle in oracles()}
 IN_SINGLE = ("gaussian on Z", "multi_scale on both", "medians")  # values of at most one
 WEIGHTED = ("biased", "normalized", "recommended")
+
+
+@pytest.mark.parametrize("policy", [1e-3, "every_batch"])
+def test_one_model_has_the_bandwidth_and_value_of_several(policy: float | str) -> None:
+    data, z, _ = sample(n=300, models=1, p=1)
+    data = data.to(dtype=torch.float32, device="cpu")
+    found = []
+    for models in (1, 2):
+        penalty = prepared(FRHSIC(bandwidth=policy, bandwidth_s=0.4, on="representation"), data, models=models, d=3)
+        here = z.float().expand(models, -1, -1).clone().requires_grad_()
+        batch = batch_of(data, here, here.sum(-1))
+        assert penalty._is_lone(batch) == (models == 1)
+        penalty(batch, refresh=True)
+        found.append([penalty(batch)[0].item(), penalty.sigma_z[0].item()])
+    assert found[0] == pytest.approx(found[1], rel=1e-3)
+    # Equal rows have a distance of the size of rounding: the general form takes it for zero.
+    left, right = halves(np.ones((3, 300), dtype=np.float32))
+    left[-1] += 1e-6
+    assert prepared(FRHSIC(bandwidth="every_batch"), data, models=1, d=3).renew_lone(left, right, refresh=True) == 0.0
 
 
 @pytest.mark.parametrize("p", [1, 2])

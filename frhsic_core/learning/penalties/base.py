@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
@@ -365,16 +366,19 @@ class KernelPenalty(Penalty):
         return self.sigma_z
 
     def renew_lone(self, left: NDArray[Any], right: NDArray[Any], *, refresh: bool) -> float:
-        """Return ``renew`` for one model on a CPU; the product of the matrices is |z_i − z_j|²/2 for scaled Z."""
+        """Return ``renew`` for one model on a CPU; the product of the matrices is |z_i − z_j|²/2 for scaled Z.
+
+        It returns zero where the general form has to renew σ_Z: another policy, or so many equal rows that the median
+        is zero up to rounding.
+        """
         policy, sigma = self.policy, self.sigma_z.numpy()
         if refresh and policy is not None:
             half = 0 if policy.value is not None else min(policy.max_points or 0, left.shape[1]) // 2
             median = torch.from_numpy(left[:, :half].T @ right[:, half : 2 * half]).median().item() if half else 0.0
-            if median > 1e-18:
-                old, new = float(sigma[0]), math.sqrt(2.0 * median) + policy.added
-                sigma[0] = old + policy.rate * (new - old) if old > 0 and policy.rate < 1 else new
-            else:  # the general form has all policies, and stand-ins for a constant Z
-                self.renew(torch.from_numpy(right[:-2].T).unsqueeze(0), refresh=True)
+            if not median > 5e3 * np.finfo(right.dtype).eps * right[-1].max():
+                return 0.0
+            old, new = float(sigma[0]), math.sqrt(2.0 * median) + policy.added
+            sigma[0] = old + policy.rate * (new - old) if old > 0 and policy.rate < 1 else new
         return float(sigma[0])
 
     @torch.no_grad()

@@ -208,8 +208,8 @@ class FRHSIC(KernelPenalty):
         return rows if rows.shape[-1] <= LARGEST_RANK else None
 
     def terms(self, batch: Batch, *, refresh: bool = False) -> list[GradientTerm | Tensor]:
-        if self._is_lone(batch):
-            return self._lone_terms(batch, refresh=refresh)
+        if self._is_lone(batch) and (lone := self._lone_terms(batch, refresh=refresh)):
+            return lone
         weights, enough = self.row_weights(batch)
         terms: list[GradientTerm | Tensor] = []
         z = batch.z
@@ -272,11 +272,14 @@ class FRHSIC(KernelPenalty):
         """Return whether this is a step of one model with the recommended form of Z and features of S, on a CPU."""
         form = self.scale == "whiten" and self.kernel == "gaussian" and self.estimator == "biased"
         plain = form and self.on != "output" and self._thin and batch.weights is None and len(batch.z) == 1
+        plain = plain and batch.z.device.type == "cpu"
         return plain and batch.z.requires_grad and torch.is_grad_enabled()
 
+    @np.errstate(all="ignore")  # of a training that diverges; torch does not warn either
     def _lone_terms(self, batch: Batch, *, refresh: bool) -> list[GradientTerm | Tensor]:
         """Return the terms of one model on a CPU, where a step consists of many calls on small arrays.
 
+        It returns none if σ_Z is so small that the rounding of |z_i − z_j|² would count.
         A call of NumPy takes a fraction of the time of one of torch. Rows of samples are columns of arrays here, and
         the features of several criteria stand below each other, so that their sum is one criterion.
         """
@@ -285,6 +288,8 @@ class FRHSIC(KernelPenalty):
         white, back = lone_whitening(z)
         left, right = halves(white.astype(z.dtype))
         sigma = self.renew_lone(left, right, refresh=refresh)
+        if not sigma**2 > 1e4 * np.finfo(z.dtype).eps * right[-1].max():
+            return []
         features = self.attribute_rows.numpy().take(batch.rows.numpy()[0], 1).swapaxes(1, 2).reshape(-1, m)
         features -= np.add.reduce(features, 1, keepdims=True) / m
         sums = pair_sums(left * (-math.log2(math.e) / sigma**2), right, features)
