@@ -16,14 +16,14 @@ LINES = {
     "joint": 4400,  # goal: 4,000; mutual information is sorted, aggregated tests of 700 rows take a fifth of the time
     "conditional": 965,  # goal: 1,000
     "laws": 905,  # goal: 1,400
-    "learning": 4450,  # goal: 4,800; a step of one model on a CPU costs 1.9 times Unfair, not 2.3
+    "learning": 4460,  # goal: 4,800; a step of one model on a CPU costs 1.9 times Unfair, not 2.3
     "auditing": 2600,  # goal: 2,600
     "remedies": 1625,  # goal: 1,600; adjust_scores from scores and ages alone, raw tables, fit_best
     "data": 1565,  # goal: 1,700
     "cli": 700,  # goal: 700
     "paper": 12695,  # goal: 12,700
 }
-LIBRARY, MODULES, TESTS = 31815, 134, 24985  # goals: 32,000, 155 and 25,000; no slide is cut off
+LIBRARY, MODULES, TESTS = 31830, 134, 25000  # goals: 32,000, 155 and 25,000
 
 
 def lines(folder: Path) -> Counter[str]:

@@ -9,7 +9,6 @@ import os
 import re
 import subprocess
 import sys
-import zipfile
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
@@ -379,10 +378,3 @@ def test_contents_from_titles_alone_are_the_same(extension, tmp_path) -> None:
     assert (light["module"], "Second" in light["package"], "Second" in app.env.tocs["package"].astext()) == (
         "module", False, True,
     )  # fmt: skip
-
-
-def test_the_book_offers_the_library_as_an_archive(extension, tmp_path: Path) -> None:
-    extension("offline_assets").pack_library(ROOT, tmp_path / "x.zip")
-    names = zipfile.ZipFile(tmp_path / "x.zip").namelist()
-    assert {"frhsic_core/pyproject.toml", "frhsic_core/frhsic_core/joint/hsic.py"} <= set(names)
-    assert not [name for name in names if "__pycache__" in name]

@@ -133,6 +133,21 @@ def test_the_people_are_encoded_again(form: str, monkeypatch: pytest.MonkeyPatch
         np.testing.assert_allclose(found[name], stored[name], rtol=2e-5, atol=1.01e-4, err_msg=name)
 
 
+def test_stretched_clouds_have_variance_one_and_turn_little() -> None:
+    rows = stored_rows("running_example")
+    points = running_example.clouds(rows)
+    lams = running_example.PENALTIES["paper"][1]
+    for lam in lams:
+        np.testing.assert_allclose(np.cov(points["paper", lam]["stretched"].T, bias=True), np.eye(2), atol=1e-9)
+    first, second = (points["paper", lam]["stretched"] for lam in lams[2:4])
+    # No other rotation or reflection brings the second cloud closer to the first.
+    for angle in np.linspace(0, 2 * np.pi, 60):
+        turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
+        for flip in (1.0, -1.0):
+            other = second @ turn * np.array([1.0, flip])
+            assert ((second - first) ** 2).sum() <= ((other - first) ** 2).sum() + 1e-6
+
+
 # Deterministic columns of a model: they depend on its split and not on its training.
 EXACT = ("constant", "test_rows", "validation_rows", "kept_64", "smallest_64", "eigenvalue_")
 # Step functions of Z, which jump however little Z moves: nearest neighbors and trees.
