@@ -11,8 +11,8 @@
      distances of the features;
    - on the event of Theorem 5.1 the bound holds for every encoder that is chosen
      from the same sample (Corollaries 5.2 and G.3, given the theorem).
-   McDiarmid's inequality and the bias are formalized in McDiarmid.v and Unbiased.v.
-   Not formalized: symmetrization and the comparison of Gaussian processes.
+   McDiarmid's inequality is formalized in McDiarmid.v. Not formalized: the bias,
+   symmetrization and the comparison of Gaussian processes.
    As printed, the theorem is false for kernels with a large bound: the right
    factor of the last term is nu_S sqrt(nu_Z) l_Z. Nothing here depends on it. *)
 From mathcomp Require Import all_ssreflect all_algebra ring.
