@@ -459,20 +459,6 @@ def symmetric(
     return value + (other - other.detach())
 
 
-def one_entry(
-    z: Tensor, s: Tensor, kernel_z: Gram | None, kernel_s: Gram | None, row_weights: Tensor | None = None
-) -> Tensor:
-    """Return what one row contributes, ``(...)``, for its shape and its graph; a kernel may be unknown.
-
-    The shape is the batch shape of samples, bandwidths and weights together. The entry needs a gradient if a kernel has
-    a parameter that is learned, whatever the kernel is. Two rows enter, since a network in a kernel may standardize.
-    """
-    weight = z.new_ones(()) if row_weights is None else row_weights[..., 0].detach()
-    for x, kernel in ((z.detach(), kernel_z), (s.detach(), kernel_s)):
-        weight = weight * (x if kernel is None else kernel(x[..., :2, :]))[..., 0, 0]
-    return weight
-
-
 def sum_factors(total: Tensor, estimator: str) -> tuple[Tensor, Tensor, Tensor]:
     """Return the factors of the row sums, of the grand sum and of the whole in :func:`from_sums`; ``total`` is Σ w."""
     if estimator == "biased":

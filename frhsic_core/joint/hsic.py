@@ -28,7 +28,7 @@ from frhsic_core.arrays import (
     same_kind,
 )
 from frhsic_core.choices import one_of
-from frhsic_core.joint.contraction import ESTIMATORS, dependence, from_sums, inverse_root, one_entry, smallest_own
+from frhsic_core.joint.contraction import ESTIMATORS, dependence, from_sums, inverse_root, smallest_own
 from frhsic_core.joint.factors import SORTED_ROWS, thin_hsic
 from frhsic_core.kernels import Distance, Kernel, Linear, resolve_kernel, with_bandwidths, without_units
 
@@ -263,6 +263,20 @@ def streamed_hsic(
 
 OneValue = Callable[[Tensor, Tensor, Any, Any, Tensor | None], Tensor | None]
 """The statistic of one pair of samples with its kernels and row weights; ``None`` if it cannot be computed so."""
+
+
+def one_entry(
+    z: Tensor, s: Tensor, kernel_z: Kernel | None, kernel_s: Kernel | None, row_weights: Tensor | None = None
+) -> Tensor:
+    """Return what one row contributes, ``(...)``, for its shape and its graph; a kernel may be unknown.
+
+    The shape is the batch shape of samples, bandwidths and weights together. The entry needs a gradient if a kernel has
+    a parameter that is learned, whatever the kernel is. Two rows enter, since a network in a kernel may standardize.
+    """
+    weight = z.new_ones(()) if row_weights is None else row_weights[..., 0].detach()
+    for x, kernel in ((z.detach(), kernel_z), (s.detach(), kernel_s)):
+        weight = weight * (x if kernel is None else kernel(x[..., :2, :]))[..., 0, 0]
+    return weight
 
 
 def each_element(

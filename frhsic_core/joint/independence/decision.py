@@ -24,9 +24,8 @@ from frhsic_core.arrays import (
     same_kind,
 )
 from frhsic_core.choices import one_of
-from frhsic_core.joint.contraction import one_entry
 from frhsic_core.joint.given import Given, read_given
-from frhsic_core.joint.hsic import elements
+from frhsic_core.joint.hsic import elements, one_entry
 from frhsic_core.joint.independence.fits import fitted_groups
 from frhsic_core.joint.independence.permutation import (
     Decision,

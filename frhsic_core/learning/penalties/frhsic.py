@@ -286,7 +286,7 @@ class FRHSIC(KernelPenalty):
         z = batch.z.detach().numpy()[0]
         m = len(z)
         white, back = lone_whitening(z)
-        left, right = halves(white.astype(z.dtype))
+        left, right = halves(white)
         sigma = self.renew_lone(left, right, refresh=refresh)
         if not sigma**2 > 1e4 * np.finfo(z.dtype).eps * right[-1].max():
             return []
@@ -344,10 +344,21 @@ class FRHSIC(KernelPenalty):
 
 
 def _product(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
-    """Return a product of two matrices; NumPy would start threads of its own for a large one."""
-    if a.shape[0] * a.shape[1] * b.shape[1] <= 2**18:
+    """Return a product of two matrices, in parts so small that NumPy starts no threads of its own."""
+    inner, columns = b.shape
+    size = len(a) * inner * columns
+    if size <= 2**18:
         return a @ b
-    return torch.mm(torch.from_numpy(a), torch.from_numpy(b)).numpy()
+    step = math.ceil(max(inner, columns) / math.ceil(size / 2**18))
+    if inner >= columns:
+        found = a[:, :step] @ b[:step]
+        for k in range(step, inner, step):
+            found += a[:, k : k + step] @ b[k : k + step]
+        return found
+    found = np.empty((len(a), columns), a.dtype)
+    for k in range(0, columns, step):
+        np.matmul(a, b[:, k : k + step], out=found[:, k : k + step])
+    return found
 
 
 def halves(v: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -368,7 +379,7 @@ def pair_sums(left: NDArray[Any], right: NDArray[Any], features: NDArray[Any]) -
     """
     lowest = 0.5 * math.log2(np.finfo(right.dtype).tiny)
     small = not 4.0 * left[-1, 0] * right[-1].max() > lowest
-    rows, columns = right[:-1], right[:-1].T.copy()
+    rows = right[:-1]
     sums = np.zeros_like(rows)
     parts = [slice(first, first + BLOCK) for first in range(0, left.shape[1], BLOCK)]
     for a, one in enumerate(parts):
@@ -378,14 +389,16 @@ def pair_sums(left: NDArray[Any], right: NDArray[Any], features: NDArray[Any]) -
             slope *= _product(features[:, one].T, features[:, other])
             sums[:, other] += _product(rows[:, one], slope)
             if other is not one:
-                sums[:, one] += _product(slope, columns[other]).T
+                sums[:, one] += _product(rows[:, other], slope.T)
     return sums
 
 
-def lone_whitening(z: NDArray[Any]) -> tuple[NDArray[np.float64], Callable[[NDArray[Any]], NDArray[np.float64]]]:
+def lone_whitening(z: NDArray[Any]) -> tuple[NDArray[Any], Callable[[NDArray[Any]], NDArray[Any]]]:
     """Return the whitened rows of Z ``(m, d)`` as columns, and the function from a gradient in them to one in Z.
 
-    As in :mod:`frhsic_core.joint.contraction` with LU = Z_c, for columns: Wᵀ(G − NU/m) − (r/m) tr(WᵀNW) Z_c.
+    As in :mod:`frhsic_core.joint.contraction` with LU = Z_c, for columns: Wᵀ(G − NU/m) − (r/m) tr(WᵀNW) Z_c. Whitening
+    is computed in float64, because the covariance has the square of the condition number of Z. A gradient comes in the
+    dtype of Z, and products with more digits would gain nothing.
     """
     m, d = z.shape
     x = z.T.astype(np.float64, order="C")
@@ -396,12 +409,12 @@ def lone_whitening(z: NDArray[Any]) -> tuple[NDArray[np.float64], Callable[[NDAr
     diagonal += RIDGE * np.add.reduce(diagonal)
     factor, _ = torch.linalg.cholesky_ex(torch.from_numpy(covariance))
     inverse = torch.linalg.solve_triangular(factor, torch.eye(d, dtype=torch.float64), upper=False).numpy()
-    white = _product(inverse, x)
+    white, rounded = _product(inverse, x).astype(z.dtype), inverse.astype(z.dtype)
 
-    def back(gradient: NDArray[Any]) -> NDArray[np.float64]:
-        gradient = gradient - np.add.reduce(gradient, 1, keepdims=True, dtype=np.float64) / m
+    def back(gradient: NDArray[Any]) -> NDArray[Any]:
+        gradient = gradient - np.add.reduce(gradient, 1, keepdims=True) / m
         product = _product(gradient, white.T) / m
-        trace = np.vdot(_product(product, inverse), inverse)
-        return _product(inverse.T, gradient - _product(product, white)) - (RIDGE * trace) * x
+        trace = np.vdot(_product(product, rounded), rounded)
+        return _product(rounded.T, gradient - _product(product, white)) - (RIDGE * trace) * x
 
     return white, back
