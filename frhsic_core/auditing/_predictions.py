@@ -221,7 +221,7 @@ def _outside(score: Array) -> bool:
 
 
 def _task(score: Array) -> str:
-    if len(np.unique(score[:1000])) <= 2 and len(np.unique(score)) <= 2:
+    if len(np.unique(score)) <= 2:
         return "hard"
     return "scores" if score.min() >= 0.0 and score.max() <= 1.0 else "values"
 

@@ -7,17 +7,23 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn import config_context
 
-from frhsic_core import __version__, audit
-from frhsic_core.auditing._report import Audit
+from frhsic_core import __version__, audit, audit_representation
+from frhsic_core.auditing import _predictions
+from frhsic_core.auditing._input import Column, far_codes
+from frhsic_core.auditing._report import Audit, change_report
+from frhsic_core.auditing._results import _Frame, number, percent, short, ticks
 
 FOLDER = Path(__file__).with_name("recorded")
-NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
+NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
 
 
 def scores(table: pd.DataFrame) -> Audit:
@@ -34,7 +40,8 @@ def scores(table: pd.DataFrame) -> Audit:
 
 def decisions(table: pd.DataFrame) -> Audit:
     """Decisions in words about a few ages, with weights."""
-    given = {"sensitive_features": (table["age"] // 20 * 20).rename("age"), "sample_weight": 1 + table["skill"].abs()}
+    given = {"sensitive_features": table[["group"]].assign(age=table["age"] // 20 * 20)}
+    given["sample_weight"] = 1 + table["skill"].abs()
     words, label = (np.where(table[name] > 0.6, "yes", "no") for name in ("score", "hired"))
     return audit(words, **given, y_true=label, positive_class="yes")
 
@@ -45,7 +52,75 @@ def amounts(table: pd.DataFrame) -> Audit:
     return audit(amount, sensitive_features=table["age"] + 1e-3 * np.arange(len(table)), unit="customers")
 
 
-CASES = {case.__name__: case for case in (scores, decisions, amounts)}
+def points(table: pd.DataFrame) -> Audit:
+    """Points of a scorecard at a threshold, with a label of words, some of them missing, and another level."""
+    label = table["hired"].map({0: "no", 1: "yes"}).where(table["skill"] > -1.5)
+    ages = table["age"].where(table["skill"] < 1.5, np.inf)
+    given = {"sensitive_features": ages, "y_true": label, "positive_class": "yes"}
+    return audit(-3e6 + 9e6 * table["score"], **given, threshold=1e6, alpha=0.2, random_state=3)
+
+
+def towns(table: pd.DataFrame) -> Audit:
+    """Two attributes in words, decisions at a threshold, weights, a control of few values, and labels on a scale."""
+    town = pd.Series(["A", "a town with a long name", "C & D", "E|F", "G", "H"]).loc[table["age"] % 6].to_numpy()
+    given = {"control_features": {"grade": table["skill"].round(), "town": town}, "sample_weight": table["age"] // 30}
+    both = pd.DataFrame({"town": town, "group": table["group"].where(table["skill"] < 1.5)})
+    return audit(table["score"], sensitive_features=both, y_true=table["score"] ** 2, threshold=0.7, **given)
+
+
+def samples(table: pd.DataFrame) -> Audit:
+    """Tiny amounts in more rows than some statistics use, controls, real labels, and a user's routing of metadata."""
+    rows = {"TEST_ROWS": 100, "PROBE_ROWS": 120, "KHGR_ROWS": 60, "FIT_ROWS": 50}
+    given = {"control_features": table[["skill", "hired"]], "sample_weight": table["age"], "alpha": 0.1}
+    both = table[["age"]].assign(exp=np.exp(table["skill"]))
+    with patch.multiple(_predictions, **rows), config_context(enable_metadata_routing=True):
+        return audit(1e-5 * table["score"], sensitive_features=both, y_true=2e-5 * table["score"], **given)
+
+
+def constants(table: pd.DataFrame) -> Audit:
+    """Everybody has the same score, and nearly everybody the same value of the attribute."""
+    rare = table["age"].where(table["age"] > 70, 0.0)
+    return audit(np.full(150, 0.25), sensitive_features=rare, y_true=np.ones(150), unit="towns")
+
+
+def changes(table: pd.DataFrame) -> str:
+    """Report what an adjustment changed, whoever fitted it, also of people and attributes without a curve."""
+    before, known = Column("score", table["score"].to_numpy()), (table["skill"] < 1.5).to_numpy()
+    after = np.where(table["hired"], 0.5 * before.values + 0.2, np.nan)
+    group = Column("group", (table["group"] == "f").to_numpy(float), ("m", "f"))
+    columns = [Column("age", table["age"].to_numpy()), group, Column("one", np.ones(150))]
+    texts = [change_report(before, after, columns, known, fitted_on=on) for on in ("others", "half", "itself")]
+    texts.append(change_report(before, after, columns, known & (before.values > 0.95), fitted_on="half"))
+    return "\n".join([*texts[0][0], texts[0][1], *(line for said, page in texts[1:] for line in (*said, page[:9]))])
+
+
+def representations(table: pd.DataFrame) -> str:
+    """Audit a stack of representations with constant, collinear and rescaled coordinates, by two attributes."""
+    table["wave"] = np.cos(table["age"] / 9)
+    s, z = table[["age", "hired"]].to_numpy(float), table[["skill", "score", "wave", "skill"]].to_numpy()
+    z = np.stack([z, z * [1e-9, 1.0, 0.0, 1e9], np.cos(z)])
+    found = audit_representation(z, s, predictions=z[..., 1], max_rows=90, features=40, random_state=2, chunk_size=2)
+    return "\n".join(f"{name} {' '.join(f'{x:.4f}' for x in value)}" for name, value in found.as_dict().items())
+
+
+def words(table: pd.DataFrame) -> str:
+    """Numbers, shares, names and axes of every size, and codes far from all other values."""
+    sizes = [sign * digits * 10.0**k for k in range(-14, 13) for digits in (1, 2.5, 9.9996) for sign in (1, -1)]
+    lines = [f"{x:g} {number(x)} {percent(min(abs(x), 1.0))}" for x in (0.0, np.nan, 0.0995, 0.0994, *sizes)]
+    lines += [f"{x} {u} {number(x, unit=u)}" for x in (0.0, -1234.5678) for u in (0.0, 1e-6, 1e-4, 1e-3, 0.2, 1.0, 1e9)]
+    lines += [f"{a:g} {b:g} {ticks(a, a + b)[1]}" for a in (-9e4, 0.0, 0.71) for b in (0.0, *sizes[::2])]
+    lines += [short("  a\n b "), short(""), short("x" * 60), short("x" * 61)]
+    ages = np.arange(18.0, 90.0)
+    for codes in ([-999, 999], [-9, 300], [999.5], [9e9, 9e9, 9e8], [400, np.nan]):
+        lines += [far_codes(np.array([*some, *codes]), "age") for some in (ages, ages[:10], ages[:9])]
+    frames = (_Frame((2.0, 2.0), (1.0, 1.0)), _Frame((-2.0, 3.0), (0.0, 1.0)))
+    return "\n".join([*lines, *(f"{frame.x(2.0):.1f} {frame.y(1.0):.1f} {frame.bar(1, 2, 0.5)}" for frame in frames)])
+
+
+CASES = {
+    case.__name__: case
+    for case in (scores, decisions, amounts, points, towns, samples, constants, changes, representations, words)
+}
 
 
 def report(name: str) -> str:
@@ -56,6 +131,8 @@ def report(name: str) -> str:
     table["score"] = (1 / (1 + np.exp(-table["skill"] - 0.03 * (table["age"] - 45)))).round(3)
     table["hired"] = (generator.random(150) < table["score"]).astype(int)
     found = CASES[name](table)
+    if isinstance(found, str):
+        return re.sub(r"<style>.*?</style>", "", found, flags=re.DOTALL).replace("><", ">\n<") + "\n"
     found = replace(found, provenance={"date": "2026-01-02"} | found.provenance)
     page = re.sub(r"<style>.*?</style>", "", found.to_html(), flags=re.DOTALL).replace("><", ">\n<")
     return (page + "\n" + found.to_markdown()).replace(__version__, "VERSION")
@@ -64,13 +141,15 @@ def report(name: str) -> str:
 def differences(now: str, before: str) -> list[str]:
     """Return the lines that differ by a word, or by a number by more than one unit of its last digit."""
 
+    def close(a: str, b: str) -> bool:
+        # A number whose last digit is rounded away has fewer digits, such as 0.1 for 0.0996; zero may have a sign.
+        first, second = (Decimal(x).as_tuple().exponent for x in (a, b))
+        gap = abs(float(a) - float(b))
+        return a == b or ("." in a + b and gap <= 1.01 * 10.0 ** max(first, second) and (gap > 0 or first == second))
+
     def agree(new: str, old: str) -> bool:
-        if NUMBER.sub("#", new) != NUMBER.sub("#", old):
-            return False
-        pairs = zip(NUMBER.findall(new), NUMBER.findall(old), strict=True)
-        # A number whose last digit is rounded away has fewer digits, such as 0.1 for 0.0996.
-        units = ((a, b, 10.0 ** -min(len(x.partition(".")[2]) for x in (a, b))) for a, b in pairs)
-        return all(a == b or (abs(float(a) - float(b)) <= 1.01 * unit and "." in a + b) for a, b, unit in units)
+        same = NUMBER.sub("#", new) == NUMBER.sub("#", old)
+        return same and all(map(close, NUMBER.findall(new), NUMBER.findall(old)))
 
     new, old = now.splitlines(), before.splitlines()
     if len(new) != len(old):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import json
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -18,6 +20,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from frhsic_core import cli
+from frhsic_core.data import available_datasets
 
 APP = cli.command()
 
@@ -33,11 +36,25 @@ def commands(command: Any, path: tuple[str, ...] = ()) -> dict[tuple[str, ...], 
 COMMANDS = commands(typer.main.get_command(APP))
 
 
-def test_every_command_is_mounted() -> None:
-    assert {" ".join(path) for path in COMMANDS} == {
-        "", "adjust", "audit", "certify", "data", "data list", "data fetch", "data card", "run", "tables", "status",
-        "ledger",
-    }  # fmt: skip
+RECORD = Path(__file__).with_name("recorded.json")
+
+
+def described() -> dict[str, Any]:
+    """Return the options of every command with their defaults, and what is printed about datasets."""
+    found: dict[str, Any] = {}
+    for path, command in COMMANDS.items():
+        options = [(p.name, p.opts, p.required, getattr(p, "multiple", None)) for p in command.params]
+        given = {p.name: str(p.default) for p in command.params if isinstance(p.default, int | float | str | Path)}
+        found[" ".join(path)] = [command.epilog, getattr(command, "no_args_is_help", None), options, given]
+    for words in (["data", "list"], *(["data", "card", name] for name in available_datasets())):
+        shown = CliRunner().invoke(APP, words).output
+        found[" ".join(words)] = " ".join(re.sub(r"[^\w\s.,:+()-]", " ", shown).split())  # without the lines of a table
+    return json.loads(json.dumps(found))
+
+
+def test_commands_and_what_they_print_of_datasets_are_on_record() -> None:
+    """Run this file with Python to write the record again."""
+    assert described() == json.loads(RECORD.read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
@@ -120,3 +137,7 @@ def test_an_error_of_the_system_is_said_without_its_number(capsys: pytest.Captur
     assert capsys.readouterr().err == "The disk is full: free some.\n"
     cli.fail(FileNotFoundError(2, "No such file", "x.csv"))
     assert capsys.readouterr().err == "x.csv: No such file\n"
+
+
+if __name__ == "__main__":
+    RECORD.write_text(json.dumps(described(), indent=0, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -9,24 +9,14 @@ import requests
 from typer.testing import CliRunner
 
 from frhsic_core.cli.practice import data as app
-from frhsic_core.data import available_datasets
-from frhsic_core.data.loading import CARDS, RECIPES
+from frhsic_core.data.loading import RECIPES
 from frhsic_core.paper.datasets import VARIANTS, sources_of
-from frhsic_core.registry import DATASETS, PAPER_DATASETS
+from frhsic_core.registry import PAPER_DATASETS
 
 ROOT = Path(__file__).parents[2]
 STORED = ROOT / "book" / "data_summaries"
 CASES = [(name, variant) for name in PAPER_DATASETS for variant in VARIANTS]
 run = CliRunner().invoke
-
-
-def test_list_names_every_dataset_and_what_is_missing() -> None:
-    result = run(app, ["list"])
-    assert result.exit_code == 0
-    for name in available_datasets():
-        assert name in result.output
-    assert "missing: frhsic data fetch adult" in result.output
-    assert "built in" in result.output
 
 
 def test_fetch_names_a_wrong_file_and_list_calls_it_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -68,15 +58,6 @@ def test_real_files_are_verified() -> None:
 
 def refuse(*_: object, **__: object) -> None:
     raise requests.ConnectionError
-
-
-@pytest.mark.parametrize("name", available_datasets())
-def test_card_of_every_dataset(name: str) -> None:
-    result = run(app, ["card", name])
-    assert result.exit_code == 0
-    card = CARDS[name]
-    for part in (DATASETS[name].label, card.terms, card.problems[0], card.not_for[0]):
-        assert part in result.output
 
 
 def test_an_unknown_name_is_an_error() -> None:

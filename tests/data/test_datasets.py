@@ -16,14 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from frhsic_core.data import (
-    Dataset,
-    Provenance,
-    adult,
-    crime,
-    load_dataset,
-    loading,
-)
+from frhsic_core.data import Dataset, FormatError, Provenance, adult, crime, load_dataset, loading
 from frhsic_core.data.files import Folders, sha256_of
 from frhsic_core.data.recipes import Source, Table, assemble
 
@@ -231,3 +224,6 @@ def test_a_subsample_is_that_of_its_seed_and_keeps_rows_together(folders: Folder
         assert part.provenance.steps[-1] == ("3 drawn without replacement", 3)
     with pytest.raises(ValueError, match="n is 5, but adult has only 4 rows"):
         load_dataset("adult", folders=folders, download=False, n=5)
+    source = replace(loading.RECIPES["adult"].sources[0], counts=(5,))
+    with pytest.raises(FormatError, match="expected 5 rows"):
+        loading.load_recipe("adult", replace(adult.RECIPE, sources=(source,)), folders=folders, download=False)
