@@ -48,8 +48,8 @@ def first_sentence(caption: str) -> str:
 
     Examples
     --------
-    >>> first_sentence("HSIC of the pair at $\\\\rho=.5$. The band is one standard deviation.")
-    'HSIC of the pair at $\\\\rho=.5$.'
+    >>> first_sentence("Where $n^{-1/2}$ holds. The band is one standard deviation.")
+    'Where $n^{-1/2}$ holds.'
     >>> first_sentence("COMPAS. Accuracy against GDP. Bars are deviations.")
     'COMPAS. Accuracy against GDP.'
     """

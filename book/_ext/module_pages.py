@@ -11,10 +11,10 @@ def escape_bars(lines: list[str]) -> None:
 
     Examples
     --------
-    >>> lines = ["ranks of |d|, ``a | b``"]
+    >>> lines = ["ranks of |d|, ``a | b`` and `c|d`", r"already \|"]
     >>> escape_bars(lines)
-    >>> print(lines[0])
-    ranks of \|d\|, ``a | b``
+    >>> print(*lines, sep="; ")
+    ranks of \|d\|, ``a | b`` and `c|d`; already \|
     """
     lines[:] = [re.sub(r"(``.*?``|`[^`]*`)|(?<!\\)\|", lambda match: match[1] or r"\|", line) for line in lines]
 

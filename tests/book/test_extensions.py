@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import itertools
 import json
 import math
@@ -210,9 +211,6 @@ def test_a_misspelled_switch_does_not_publish_the_solutions(extension) -> None:
 
 def test_a_small_picture_is_light(extension, tmp_path: Path) -> None:
     gallery = extension("gallery")
-    caption = "Where $n^{-1/2}$ holds. The band is one standard deviation."
-    assert gallery.first_sentence(caption) == "Where $n^{-1/2}$ holds."
-    assert gallery.first_sentence("COMPAS. Accuracy against GDP. Bars.") == "COMPAS. Accuracy against GDP."
     shown = [
         (path.stem, gallery.first_sentence(caption))
         for path in (ROOT / "notebooks").glob("*.ipynb")
@@ -229,10 +227,10 @@ def test_a_small_picture_is_light(extension, tmp_path: Path) -> None:
         assert small.width == gallery.WIDTH
 
 
-def test_bars_in_docstrings_are_escaped(extension) -> None:
-    lines = ["the ranks of |d|, ``a | b`` and `c|d`", "already \\|"]
-    extension("module_pages").escape_bars(lines)
-    assert lines == [r"the ranks of \|d\|, ``a | b`` and `c|d`", "already \\|"]
+@pytest.mark.parametrize("name", ["commands", "gallery", "make_slides", "module_pages", "solutions"])
+def test_the_examples_of_the_extensions_hold(extension, name: str) -> None:
+    found = doctest.testmod(extension(name))
+    assert (found.failed, found.attempted > 0) == (0, True)
 
 
 def test_the_learning_goals_belong_to_the_sessions() -> None:
