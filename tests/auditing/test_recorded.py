@@ -70,7 +70,7 @@ def towns(table: pd.DataFrame) -> Audit:
 
 def samples(table: pd.DataFrame) -> Audit:
     """Tiny amounts in more rows than some statistics use, controls, real labels, and a user's routing of metadata."""
-    rows = {"TEST_ROWS": 100, "PROBE_ROWS": 120, "KHGR_ROWS": 60, "FIT_ROWS": 50}
+    rows = {"TEST_ROWS": 40, "PROBE_ROWS": 60, "KHGR_ROWS": 30, "FIT_ROWS": 50}
     given = {"control_features": table[["skill", "hired"]], "sample_weight": table["age"], "alpha": 0.1}
     both = table[["age"]].assign(exp=np.exp(table["skill"]))
     with patch.multiple(_predictions, **rows), config_context(enable_metadata_routing=True):
@@ -80,7 +80,7 @@ def samples(table: pd.DataFrame) -> Audit:
 def constants(table: pd.DataFrame) -> Audit:
     """Everybody has the same score, and nearly everybody the same value of the attribute."""
     rare = table["age"].where(table["age"] > 70, 0.0)
-    return audit(np.full(150, 0.25), sensitive_features=rare, y_true=np.ones(150), unit="towns")
+    return audit(np.full(150, 0.25), sensitive_features=rare, y_true=np.ones(150), unit="towns", alpha=0.3)
 
 
 def changes(table: pd.DataFrame) -> str:

@@ -14,7 +14,7 @@ from sklearn.linear_model import LinearRegression
 from frhsic_core import AdjustedRegressor, AttributeEraser, KernelEraser, ScoreAdjuster, compare_remedies
 from frhsic_core.remedies.adjustment import flat_offset, other_half
 from frhsic_core.remedies.attributes import AttributeBasis, attribute_matrix, read_attributes
-from frhsic_core.remedies.comparison import dependence_of
+from frhsic_core.remedies.comparison import dependence_of, learner
 
 RECORD = Path(__file__).with_name("recorded.json")
 
@@ -45,6 +45,9 @@ def numbers() -> dict[str, Any]:
         found[f"kernel {name}"] = [eraser.n_erased_, *eraser.transform(given + 0.1)[:4].std(1)]
     model = AdjustedRegressor(LinearRegression(), method="rank", cv=3).fit(x, y, sensitive_features=s)
     found["regressor"] = [model.score(x, y, sensitive_features=s), *model.predict(x[:5], sensitive_features=s[:5])]
+    keys = ("max_iter", "learning_rate", "max_leaf_nodes", "min_samples_leaf", "random_state")
+    for task in ("regression", "classification"):
+        found[f"booster {task}"] = [learner("boosting", task).get_params()[key] for key in keys]
     found["offset"] = flat_offset(y, np.column_stack([np.ones(240), x[:, 0]]))
     found["dependence"] = [*dependence_of(np.tile(y, 9), np.tile(attribute_matrix(known), (9, 1)), scale=3.0).values()]
     given = {"remedies": ["leace", "adjust_mean"], "learners": ["linear"], "n_splits": 2}
