@@ -16,10 +16,10 @@ beside the rows make a product of two rows the exponent itself. Sums are carried
 are too close or too far for this, in units of the bandwidth, are left to the streamed computation.
 
 **Stacks of mini-batches.** The dense computation of a training step writes and reads about twenty matrices of n × n
-entries for each model of a stack. Here each tile of both Gram matrices is computed in registers three times: for the
-row means, for the products of the centered matrices, and for the gradient. Centering comes before multiplying, as in
-the dense form, so that nothing cancels and the penalty of a constant sample is zero. A row may be up to a thousand
-bandwidths from the mean.
+entries for each model of a stack. Here each tile of both Gram matrices is computed in registers twice, for the row
+means and for the gradient; the normalized form first needs the products of the centered matrices. Centering comes
+before multiplying, as in the dense form, so that nothing cancels and the penalty of a constant sample is zero. A row
+may be up to a thousand bandwidths from the mean.
 """
 
 from __future__ import annotations
@@ -293,30 +293,28 @@ if triton is not None:
         high, low, t, means, products, value, own, direction, n, stored, d, stride, smallest,
         NORMALIZED: tl.constexpr, D: tl.constexpr, P: tl.constexpr, B: tl.constexpr, N: tl.constexpr,
     ):  # fmt: skip
-        """Write ⟨HKH, HLH⟩ or its normalized form, and Σ_j W_ij (u_j − u_i) with W = K ∘ ∂value/∂K for each row."""
+        """Write Σ_j W_ij (u_j − u_i) with W = K ∘ ∂value/∂K for each row; HKH∘HLH by rows, or the normalized form."""
         model = tl.program_id(0)
         rows = tl.program_id(1) * B + tl.arange(0, B)
-        cross = _total(products, model, 0, n, N)
-        own_s = _total(products, model, 2, n, N)
+        outer = 1.0
         if NORMALIZED:
+            cross = _total(products, model, 0, n, N)
+            own_s = _total(products, model, 2, n, N)
             own_z = _total(products, model, 1, n, N)
             varies = (own_z > smallest) & (own_s > smallest)
             own_z = tl.maximum(own_z, smallest)
             root = tl.where(varies, 1.0 / tl.sqrt(own_z * tl.maximum(own_s, smallest)), 0.0)
             # The gradient in K is root·(HLH − share·HKH); both terms are of size one, as float16 needs it.
             share = (cross / own_z).to(tl.float32)
-            result = cross * root
             outer = root.to(tl.float32)
-        else:
-            result = cross
-            outer = 1.0
-        if tl.program_id(1) == 0:
-            tl.store(value + model, result.to(tl.float32))
-            tl.store(own + model, own_s.to(tl.float32))
+            if tl.program_id(1) == 0:
+                tl.store(value + model, (cross * root).to(tl.float32))
+                tl.store(own + model, own_s.to(tl.float32))
         k_mean, l_mean = _grand_means(means, model, n, N)
         i_high, i_low = _load_rows(high, low, model * stored + rows, d, D, True)
         pulled = tl.zeros([B, D], dtype=tl.float32)
         mass = tl.zeros([B, B], dtype=tl.float32)
+        product = tl.zeros([B, B], dtype=tl.float32)
         for start in range(0, n, B):
             cols = start + tl.arange(0, B)
             j_high, j_low = _load_rows(high, low, model * stored + cols, d, D, False)
@@ -324,6 +322,8 @@ if triton is not None:
             k_centered, w = _centered(k, l, means, model, rows, cols, n, k_mean, l_mean)
             if NORMALIZED:
                 w -= k_centered * share
+            else:
+                product += k_centered * w
             w *= k
             mass += w
             w_high = w.to(tl.float16)
@@ -336,6 +336,8 @@ if triton is not None:
         columns = tl.arange(0, D)
         inside = (rows < n)[:, None] & (columns < d)[None, :]
         tl.store(direction + (model * n + rows)[:, None] * d + columns[None, :], pulled * outer, mask=inside)
+        if not NORMALIZED:
+            tl.store(products + model * 3 * n + rows, tl.sum(product, 1), mask=rows < n)
 
     @triton.jit
     def _output_kernel(
@@ -604,9 +606,9 @@ def can_fuse_batch(u: Tensor) -> bool:
 def fused_batch_term(
     frame: Frame, t: Tensor, sigma: Tensor, *, normalized: bool, factor: float
 ) -> tuple[GradientTerm, Tensor]:
-    """Return HSIC of each model as a term of a loss, and ⟨HLH, HLH⟩; O(n²(d + p)) time, O(nd) memory.
+    """Return HSIC of each model as a term of a loss, and ⟨HLH, HLH⟩ for the normalized form, else empty memory.
 
-    Both kernels are Gaussian.
+    Both kernels are Gaussian. O(n²(d + p)) time, O(nd) memory.
 
     Parameters
     ----------
@@ -639,13 +641,14 @@ def fused_batch_term(
     p = t.shape[-1]
     _split_kernel[grid](u, sigma, *halves, n, stored, d, **size)
     _means_kernel[grid](*halves, t, means, *rows, P=p, **size)
-    _products_kernel[grid](*halves, t, means, products, *rows, P=p, N=every, **size)
+    if normalized:
+        _products_kernel[grid](*halves, t, means, products, *rows, P=p, N=every, **size)
     _batch_gradient_kernel[grid](
         *halves, t, means, products, value, own, direction, *rows, smallest_own(u, rows=n),
         NORMALIZED=normalized, P=p, N=every, **size,
     )  # fmt: skip
-    if factor != 1.0:
-        value = value * factor
+    if not normalized:
+        value = products[:, 0].sum(-1) * factor
     direction = direction if frame.back is None else frame.back(direction)
     return GradientTerm(value, frame.at, direction, ((2.0 * factor / _ROOT_LOG2_E) / sigma)[:, None, None]), own
 
@@ -662,7 +665,7 @@ def fused_output_term(output: Tensor, t: Tensor, own: Tensor, *, normalized: boo
     smallest = smallest_own(given, rows=n)
     _output_kernel[(models,)](
         t, given, own, value, direction, n, t.stride(-2), smallest, smallest**0.5, factor,
-        NORMALIZED=normalized, P=t.shape[-1], N=max(16, 1 << (n - 1).bit_length()), B=16, num_warps=8,
+        NORMALIZED=normalized, P=t.shape[-1], N=max(16, 1 << (n - 1).bit_length()), B=32, num_warps=8,
     )  # fmt: skip
     return GradientTerm(value, output, direction, 2.0)
 
