@@ -182,7 +182,7 @@ class JointFeatures:
         base, self.index = (x[spaced_rows(len(x), BASE_ROWS, x.device)], None) if found is None else found
         counts = torch.ones_like(base[:, 0])
         if self.index is not None:
-            counts = torch.bincount(self.index, minlength=len(base)).to(x)
+            counts = torch.bincount(self.index).to(x)  # no cell is empty
         weight = counts / counts.sum()
         grams = torch.stack([kernel(base) for kernel in kernels])
         mean = grams @ weight

@@ -1,0 +1,63 @@
+"""Calls of the joint route, in each of its forms and sizes, give the numbers on record.
+
+The record holds calls in Python under the number of rows, each with its values and its gradient in Z. If a change is
+meant, or a call is added with an empty list, run this file with Python: it writes the numbers. Read the difference.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import astuple, is_dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from frhsic_core import bounds, joint, kernels
+from frhsic_core.joint import contraction, factors, given, independence
+
+RECORD = Path(__file__).with_name("recorded.json")
+MODULES = (kernels, bounds, contraction, factors, given, independence.residual, independence.permutation, joint)
+
+
+def names(n: int) -> dict[str, Any]:
+    """Return the library and a sample: Z, S, C, a label, weights and clusters; the last columns have ties."""
+    rng = np.random.default_rng(n)
+    z, s, c, weight = rng.normal(size=(n, 3)), rng.normal(size=(n, 2)), rng.normal(size=n), rng.uniform(0.5, 2.0, n)
+    z[:, 0] += 0.5 * s[:, 0] + c
+    z[:, 2], s[:, 1] = (z[:, 2] + s[:, 1]).round(), (s[:, 1] + 0.5 * c).round()
+    data = {"z": z, "s": s, "c": c, "label": np.digitize(c, [-0.5, 0.5]), "weight": weight, "pairs": np.arange(n) // 2}
+    library = {name: one for module in MODULES for name, one in vars(module).items()}
+    return library | {"torch": torch} | {name: torch.as_tensor(x) for name, x in data.items()}
+
+
+def numbers(call: str, known: dict[str, Any]) -> list[float]:
+    """Return the numbers that a call gives, then the size of its gradient in Z and its product with Z."""
+    z = known["z"].clone().requires_grad_()
+    found = eval(call, known | {"z": z})
+    parts = [x for x in astuple(found) if not isinstance(x, str)] if is_dataclass(found) else [found]
+    tensors = [torch.as_tensor(x, dtype=torch.float64).flatten() for x in parts]
+    if isinstance(found, torch.Tensor) and found.requires_grad:
+        (gradient,) = torch.autograd.grad(found.sum(), z)
+        tensors += [gradient.norm()[None], (gradient * z).sum()[None]]
+    return [float(f"{x:.9g}") for x in torch.cat(tensors).tolist()]
+
+
+SLOW = [pytest.param(n, marks=[pytest.mark.slow, pytest.mark.recorded]) for n in (900, 1500)]
+
+
+@pytest.mark.parametrize("n", [40, 300, *SLOW])
+def test_calls_give_the_recorded_numbers(n: int) -> None:
+    recorded, known = json.loads(RECORD.read_text(encoding="utf-8"))[str(n)], names(n)
+    now = {call: numbers(call, known) for call in recorded}
+    # Sums of n² products in float64 and float32, with what cancels in a centered sum; features leave out a millionth.
+    reach = {call: 2e-3 if "float()" in call else 1e-5 for call in recorded}
+    wrong = {c: (now[c], recorded[c]) for c in now if now[c] != pytest.approx(recorded[c], rel=reach[c], abs=1e-12)}
+    assert not wrong
+
+
+if __name__ == "__main__":
+    record = {n: {c: numbers(c, names(int(n))) for c in calls} for n, calls in json.loads(RECORD.read_text()).items()}
+    RECORD.write_text(json.dumps(record, indent=0, ensure_ascii=False) + "\n", encoding="utf-8")
