@@ -78,9 +78,9 @@ def samples(table: pd.DataFrame) -> Audit:
 
 
 def constants(table: pd.DataFrame) -> Audit:
-    """Everybody has the same score, and nearly everybody the same value of the attribute."""
+    """Everybody has the score zero, and nearly everybody the same value of the attribute."""
     rare = table["age"].where(table["age"] > 70, 0.0)
-    return audit(np.full(150, 0.25), sensitive_features=rare, y_true=np.ones(150), unit="towns", alpha=0.3)
+    return audit(np.zeros(150), sensitive_features=rare, y_true=np.ones(150), unit="towns", alpha=0.3)
 
 
 def changes(table: pd.DataFrame) -> str:

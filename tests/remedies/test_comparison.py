@@ -119,6 +119,8 @@ def test_views(found: Any) -> None:
     assert "needs S to predict" in found._repr_html_()
     axes = found.plot()
     assert len(axes.get_legend().get_texts()) == found.table.groupby(["remedy", "learner"]).ngroups
+    hollow = [drawn[0].get_markerfacecolor() == "white" for drawn in axes.containers]
+    assert sum(hollow) == found.table[found.table["needs_s"]]["remedy"].nunique() < len(hollow)
     shown = found.shown()
     best = found.table["score"].idxmax()
     assert shown.loc[0, "remedy"] == REMEDIES[found.table.loc[best, "remedy"]].label

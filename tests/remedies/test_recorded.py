@@ -50,7 +50,7 @@ def numbers() -> dict[str, Any]:
         found[f"booster {task}"] = [learner("boosting", task).get_params()[key] for key in keys]
     found["offset"] = flat_offset(y, np.column_stack([np.ones(240), x[:, 0]]))
     found["dependence"] = [*dependence_of(np.tile(y, 9), np.tile(attribute_matrix(known), (9, 1)), scale=3.0).values()]
-    given = {"remedies": ["leace", "adjust_mean"], "learners": ["linear"], "n_splits": 2}
+    given = {"remedies": {"leace": [0.25, 1.0], "adjust_mean": [0.7]}, "learners": ["linear"], "n_splits": 2}
     compared = compare_remedies(x, y, sensitive_features=s, **given, random_state=4)
     found["compared"] = compared.shown().drop(columns="CPU s").select_dtypes("number").to_numpy()
     best = compared.fit_best(x, y, sensitive_features=s["age"], within=0.3, needs_s=True)
