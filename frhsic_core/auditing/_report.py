@@ -519,7 +519,7 @@ def guarantee(attribute: AttributeAudit) -> str:
     if bound.own_values:
         return (
             f"Most people have a value of {short(attribute.name)} of their own, so GDP has no useful guaranteed "
-            f"bound. To get one, round {short(attribute.name)} and audit again."
+            f"bound, only {number(bound.bound)}. To get one, round {short(attribute.name)} and audit again."
         )
     return (
         f"With {percent(1.0 - bound.delta)} confidence GDP over the {bound.values} values of {short(attribute.name)} "
