@@ -1,9 +1,10 @@
-"""Draw changes of the library and of the book's extensions at random from their syntax trees.
+"""Draw changes of the library at random from its syntax trees.
 
 A change is one of eight kinds: a comparison, an arithmetic operator, a constant, a boolean operator, a branch that is
 never taken, two arguments swapped, a keyword argument dropped, and a step (a call by itself) left out. A kind is drawn
 first, then one of its places, so that tables of numbers do not outweigh everything else. The draw depends on the seed
-and on the sources alone.
+and on the sources alone. The book's extensions are drawn only where they are asked for, by a part of their path such as
+``book/_ext``: what tests them is the strict build of the book and the tests in a browser, which a mutant does not run.
 
 Left out is what no test on a CPU can or should notice: Triton code, branches and functions for CUDA, annotations,
 decorators, the words of errors, warnings and other texts (also the name that a check of an argument prints), the number
@@ -43,7 +44,12 @@ SYMMETRIC = {"max", "min", "maximum", "minimum", "hypot", "allclose", "isclose",
 # Keyword arguments that decide no result on a CPU: `strict` turns a mistake of the library into an error, `fused` and
 # `chunk_size` change the order of sums, the others are words and the look of a figure.
 WORDS = {"stacklevel", "help", "title", "caption", "n_jobs", "device", "strict", "fused", "chunk_size"}
+WORDS |= {"frameon", "ncols", "loc", "ha", "va", "layout", "rotation", "bbox_to_anchor"}
 WORDS |= {"color", "fontsize", "linewidth", "elinewidth", "linestyle", "marker", "markersize", "text_anchor", "figsize"}
+# Calls that change nothing but the look of a figure: its ticks and its frame.
+LOOK = {"tick_params", "set_visible"}
+# What the paper's modules say together: small runs, the answers of the ledger, and the numbers in hand-written pages.
+RECORDS = ("paper/experiments/test_smoke.py", "paper/claims/test_recorded.py", "paper/test_display.py")
 
 
 @dataclass(frozen=True)
@@ -115,6 +121,8 @@ class _Places:
         if isinstance(node, ast.Raise | ast.JoinedStr) or (isinstance(node, ast.Call) and self.called(node) == "warn"):
             return
         if isinstance(node, ast.keyword) and node.arg in WORDS:
+            return
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and self.called(node.value) in LOOK:
             return
         if isinstance(node, ast.If | ast.IfExp | ast.While):
             test = self.source(node.test)
@@ -228,8 +236,8 @@ def places(file: str, text: str) -> list[Change]:
 
 
 def all_places(root: Path, only: str = "") -> Iterator[Change]:
-    """Yield every change, module by module."""
-    for path in sorted([*(root / "frhsic_core").rglob("*.py"), *(root / "book" / "_ext").glob("*.py")]):
+    """Yield every change, module by module: of the library, or of the book's extensions if ``only`` names them."""
+    for path in sorted((root / "book" / "_ext" if only.startswith("book") else root / "frhsic_core").rglob("*.py")):
         file = path.relative_to(root).as_posix()
         if only in file and not any(name in file for name in NOT_DRAWN):
             yield from places(file, path.read_text(encoding="utf-8"))
@@ -268,7 +276,7 @@ def tests_of(root: Path, change: Change) -> tuple[str, ...]:
     module's own test file comes first, then the files that name the changed function, then the others. A module
     beside packages has the test files beside those of the packages, and those of its name in any folder. An extension
     of the book has the tests that name it. A module of the paper also has the findings and the chapters that import it:
-    what only a chapter shows is compared there.
+    what only a chapter shows is compared there. The records of the paper come last.
     """
     tests, module = root / "tests", Path(change.file)
     if module.parts[0] == "book":
@@ -302,6 +310,8 @@ def tests_of(root: Path, change: Change) -> tuple[str, ...]:
     others = (*tests.glob("findings/test_*.py"), *root.glob("notebooks/*.ipynb")) if module.parts[0] == "paper" else ()
     using = [path for path in sorted(others, reverse=True) if pattern.search(path.read_text(encoding="utf-8"))]
     ordered = [*sorted(files, key=turn), root / change.file, *using]
+    if module.parts[0] == "paper" and module.parts[1] != "statements":
+        ordered += [tests / name for name in RECORDS if tests / name not in ordered]
     return tuple(path.relative_to(root).as_posix() for path in ordered)
 
 

@@ -3,11 +3,12 @@
 Usage: ``python tests/mutants/run.py [--seed 1] [--count 60] [--jobs N] [--only joint]``, or ``make mutants SEED=1
 COUNT=120``. Without a seed a new one is drawn and printed.
 
-The mutants are drawn from the syntax tree (see draw.py). The tests of the same folder and the module's doctests should
-notice them, for modules of the paper also the findings and chapters that import them. What they do not notice runs
-against the tests of other folders that call a public name of the module. A mutant that no test can notice
-is a table ``[[equivalent]]`` in ``tests/mutants/equivalent.toml`` with the keys ``file``, ``before`` and ``after`` (the
-changed lines, as the list of survivors prints them) and ``reason``. It is not run.
+The mutants are drawn from the syntax tree of the library (see draw.py); ``--only book/_ext`` draws them from the book's
+extensions instead. The tests of the same folder and the module's doctests should notice them, for modules of the paper
+also the findings and chapters that import them and the records of the paper. What they do not notice runs against the
+tests of other folders that call a public name of the module. A mutant that no test can notice is a table
+``[[equivalent]]`` in ``tests/mutants/equivalent.toml`` with the keys ``file``, ``before`` and ``after`` (the changed
+lines, as the list of survivors prints them) and ``reason``. It is not run.
 
 Each worker changes a copy of the tree in a temporary folder. Only the standard library and pytest are needed.
 """

@@ -89,6 +89,7 @@ def test_chapters_and_findings_that_import_a_module_of_the_paper_are_run() -> No
     found = draw.tests_of(script.ROOT, draw.Change("frhsic_core/paper/experiments/cost/__init__.py", "", "", 0, "", ""))
     assert {"tests/findings/test_runtime.py", "notebooks/runtime.ipynb"} <= set(found)
     assert found.index("tests/paper/experiments/test_cost.py") == 0
+    assert found[-2:] == ("tests/paper/claims/test_recorded.py", "tests/paper/test_display.py")
 
 
 def test_a_mutant_that_never_ends_is_noticed(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -124,6 +125,7 @@ def f(x, y=1.5, *, flag=True):
         return x + 1
     def fused(a):
         return a + 1
+    x.tick_params(length=2)
     x.sort(strict=True)
     return g(
         key=x.a / y,
@@ -154,6 +156,10 @@ def test_every_kind_of_change_is_drawn_and_nothing_else() -> None:
 
 
 def test_a_draw_depends_on_its_seed_alone() -> None:
+    folders = [
+        {c.file.split("/")[0] for c in draw.draw(script.ROOT, seed=3, count=9, only=o)} for o in ("", "book/_ext")
+    ]
+    assert folders == [{"frhsic_core"}, {"book"}]
     first = draw.draw(script.ROOT, seed=3, count=60, only="frhsic_core/laws")
     assert first == draw.draw(script.ROOT, seed=3, count=60, only="frhsic_core/laws")
     assert first != draw.draw(script.ROOT, seed=4, count=60, only="frhsic_core/laws")
