@@ -171,7 +171,7 @@ def _leace(split: Split) -> Fits:
     import torch
     from concept_erasure import LeaceFitter
 
-    mean, scale = split.x.mean(0), np.where(split.x.std(0) > 0, split.x.std(0), 1.0)
+    mean, scale = split.x.mean(0), split.x.std(0)  # no column of a table is constant
     parts = [torch.tensor((part - mean) / scale) for part in (split.x, split.new)]
     # With ten bins and at most nine columns of X, LEACE erases everything: then only the linear concept is of use.
     for method, concept in (("linear", split.s[:, None]), ("bins", np.eye(_BINS)[bins_of(split.s, split.s)])):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import subprocess
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -71,12 +72,36 @@ def test_devices_are_kept_apart() -> None:
     assert not captured & set(cost.LOOP_STEPS)
 
 
-def test_scaled_epochs_say_so(monkeypatch) -> None:
+def test_scaled_epochs_say_so_and_train_on_columns_from_zero_to_one(monkeypatch) -> None:
+    given = []
+
+    class Seen(Trainer):
+        def __init__(self, *parts: torch.Tensor, **options: object) -> None:
+            given.append((parts, options))
+            super().__init__(*parts, **options)
+
+        def fit(self, **options):
+            if self.fails:
+                warnings.warn("The step could not be captured.", stacklevel=1)
+            return super().fit(**options)
+
+        fails = False
+
+    monkeypatch.setattr("frhsic_core.learning.Trainer", Seen)
     monkeypatch.setattr(cost, "LOOP_STEPS", {"loop, 32 anchors": 1})
     unit = {"part": "epoch", "device": "cpu", "mode": "eager", "method": "frem", "form": "loop, 32 anchors", "n": 700}
     rows = cost.measure_unit(unit, "cpu")
-    assert {row["steps"] for row in rows} == {1}
-    assert {row["epoch_steps"] for row in rows} == {3}
+    assert [(row["repeat"], row["steps"], row["epoch_steps"]) for row in rows] == [
+        (k, 1, 3) for k in range(cost.EPOCHS)
+    ]
+    ((x, _, s), options) = given[0]
+    for part in (x, s):
+        assert (part.amin(0).unique().tolist(), part.amax(0).unique().tolist()) == ([0.0], [1.0])
+    named = ("lam", "seeds", "protocol", "batch_size", "epochs", "capture", "device")
+    assert [options[name] for name in named] == [1.0, 42, "text", 256, 1 + cost.EPOCHS, False, "cpu"]
+    monkeypatch.setattr(Seen, "fails", True)
+    with pytest.raises(RuntimeError, match="no captured time"):
+        cost.measure_unit(unit, "cpu")
 
 
 @pytest.mark.data

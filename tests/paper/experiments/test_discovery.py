@@ -1,8 +1,12 @@
-"""Experiments are found by their plan: one module with a plan and queries is all that a new one needs."""
+"""Experiments are found by their plan: one module with a plan and queries is all that a new one needs.
+
+If a change of a plan is meant, run this file with Python: it writes the record of the plans again.
+"""
 
 from __future__ import annotations
 
 import ast
+import json
 import subprocess
 import sys
 import textwrap
@@ -12,9 +16,10 @@ import pytest
 
 import frhsic_core.paper as paper
 from frhsic_core.paper.experiments import EXPERIMENTS, PLANS, experiment_for, homes, module_of, plans_for, query_modules
-from frhsic_core.paper.runs.plan import Unit
+from frhsic_core.paper.runs.plan import Unit, digest
 
 FOLDER = Path(paper.__file__).parent
+RECORD = Path(__file__).with_name("plans.json")
 SLICE = textwrap.dedent(
     """
     from frhsic_core.paper.claims.answers import Answer, query
@@ -56,10 +61,18 @@ def test_names_keep_their_order_and_resolve() -> None:
     assert list(homes())[:3] == ["main", "live", "variants_best"]
     assert [table for tables in EXPERIMENTS.values() for table in tables] == list(homes())
     assert list(EXPERIMENTS)[2:] == sorted(list(EXPERIMENTS)[2:])
+    assert planned() == json.loads(RECORD.read_text(encoding="utf-8"))
+
+
+def planned() -> dict[str, list[float | str]]:
+    """Return of each table and size the number of jobs, their weight, and a digest of the keys of all rows."""
+    found: dict[str, list[float | str]] = {}
     for name in homes():
-        assert callable(module_of(name).plan)
         for preset in ("smoke", "full"):
-            assert experiment_for(name, preset).keys()
+            plan = experiment_for(name, preset)
+            keys = digest([plan.name, *sorted(plan.keys(), key=str)])
+            found[f"{name} {preset}"] = [len(plan.jobs), sum(job.weight for job in plan.jobs), keys]
+    return found
 
 
 def test_an_experiment_has_its_tables_and_a_table_can_be_named_alone() -> None:
@@ -68,6 +81,8 @@ def test_an_experiment_has_its_tables_and_a_table_can_be_named_alone() -> None:
     assert [plan.name for plan in plans_for("held_out_bounds")] == ["held_out_bounds"]
     # A restriction leaves out the tables that it does not concern, and is refused if it concerns none.
     assert [plan.name for plan in plans_for("bound_tightness", datasets=("crime",))] == ["bound_tightness"]
+    (frem,) = experiment_for("main", protocols=("reference",), datasets=("adult",), methods=("frem",)).jobs
+    assert len(frem.models) == 225
     with pytest.raises(ValueError, match="dataset nowhere"):
         plans_for("bound_tightness", datasets=("nowhere",))
 
@@ -117,3 +132,7 @@ def test_experiments_use_the_register_of_queries_and_little_else_of_the_ledger()
         register = {"frhsic_core.paper.claims.answers", "frhsic_core.paper.claims.rules"}
         allowed = register if path.is_relative_to(FOLDER / "experiments") else set()
         assert ledger <= allowed, path.name
+
+
+if __name__ == "__main__":
+    RECORD.write_text(json.dumps(planned(), indent=1) + "\n", encoding="utf-8")

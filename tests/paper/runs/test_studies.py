@@ -51,7 +51,7 @@ def test_a_broken_unit_costs_only_itself_and_is_tried_again(tmp_path, squares) -
     store = ResultStore(tmp_path, "squares")
     squares.broken = (1,)
     report = run_experiment(STUDY, store, device="cpu")
-    assert report.left == 1
+    assert (report.left, report.stopped) == (1, "")
     assert "no such file" in report.failed[0]
     store.compact(STUDY)
     squares.broken = ()

@@ -206,7 +206,7 @@ def penalty_of(method: str, form: str, *, sigma_s: float | str = "median") -> Pe
         anchors = None if form.endswith("all anchors") else 32
         if form.startswith("loop"):
             return LoopFREM(anchors=anchors, smoothing=SMOOTHING)
-        return FREM(anchors=anchors, smoothing=SMOOTHING, bandwidth=1.0, scale=None, power=1)
+        return FREM(anchors=anchors, smoothing=SMOOTHING)
     if method == "frhsic":
         if form.startswith("plain"):
             return PlainFRHSIC(bandwidth_s=None if isinstance(sigma_s, str) else sigma_s)
