@@ -266,6 +266,7 @@ HALVES = pd.Series([0.5, 0.5, 0.5])
         ({"z": [1, 2], "kernel_z": None}, TypeError, "kernel_z"),
         ({"z": [1, 2], "kernel_z": Product([Linear()])}, TypeError, "kernel_z"),
         ({"z": [1, 2], "method": "both"}, ValueError, "method"),
+        ({"z": [1, 2], "delta": 2.0}, ValueError, "delta"),
         ({"z": [1]}, ValueError, "at least 2"),
         ({"z": torch.zeros(2, 4, 1)}, ValueError, "single sample"),
     ],

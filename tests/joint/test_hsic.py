@@ -114,9 +114,7 @@ def test_float32_is_close_to_float64(generator: torch.Generator) -> None:
     assert found.item() == pytest.approx(expected, rel=1e-5)
 
 
-def test_loss(generator: torch.Generator) -> None:
-    z, s = draw(generator, 20)
-    torch.testing.assert_close(HSICLoss(3.0)(z, s), 3 * hsic(z, s))
+def test_loss() -> None:
     assert "lam=3" in repr(HSICLoss(3.0))
 
 

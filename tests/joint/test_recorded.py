@@ -18,10 +18,11 @@ import torch
 
 from frhsic_core import arrays, bounds, joint, kernels, laws
 from frhsic_core.joint import contraction, factors, given, independence
-from frhsic_core.laws import finite, mercer, quadrature
+from frhsic_core.laws import finite, formulas, mercer, quadrature
 
 RECORD = Path(__file__).with_name("recorded.json")
-MODULES = (arrays, kernels, bounds, finite, mercer, quadrature, laws, contraction, factors, given, independence, joint)
+LAWS = (finite, formulas, mercer, quadrature, laws)
+MODULES = (arrays, kernels, bounds, *LAWS, contraction, factors, given, independence, joint)
 
 
 def names(n: int) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 import torch
 
-from frhsic_core import Gaussian, Product, gdp, hsic, median_bandwidth
+from frhsic_core import Gaussian, Product, gdp, hsic, hsic_test, median_bandwidth
 from frhsic_core.arrays import (
     RowLabelWarning,
     as_pair,
@@ -52,7 +52,7 @@ def test_a_seed_repeats_what_it_was_drawn_from() -> None:
 def test_numpy_in_gives_numpy_out_and_tensors_stay_tensors() -> None:
     z = np.random.default_rng(0).normal(size=(2, 20, 1))
     one, both, tensor = hsic(z[0], z[1]), hsic(z, z[1]), hsic(torch.as_tensor(z), z[1])
-    assert type(one) is float
+    assert type(one) is type(hsic_test(z[0], z[1]).pvalue) is float
     assert isinstance(both, np.ndarray)
     assert isinstance(tensor, torch.Tensor)
     assert both.tolist() == tensor.tolist()
