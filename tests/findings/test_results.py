@@ -186,7 +186,7 @@ def test_without_a_penalty_four_dimensions_lower_the_probe_and_hardly_gdp(printe
     assert ((narrow / wide - 1)[columns[:2]].abs() <= 0.03).all(axis=None)
     for dataset, title in labels(narrow.index).items():
         shown = printed.numbers("results", f"Unfair, {title:11s} R² of the probe")
-        assert shown == [round(wide.loc[dataset, PROBE], 2), 50, round(narrow.loc[dataset, PROBE], 2), 4]
+        assert shown == [round(float(wide.loc[dataset, PROBE]), 2), 50, round(float(narrow.loc[dataset, PROBE]), 2), 4]
 
 
 # The printed table ---------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -120,7 +121,7 @@ def rows_of(experiment: str, part: str = "") -> pd.DataFrame:
 
 
 def computed(rows: pd.DataFrame, formula: str) -> Any:
-    """Return an expression of pandas over the columns of ``rows``: a number, yes or no, or the values in order.
+    """Return an expression over the columns of ``rows``: a number, yes or no, or the values in order.
 
     A column has the mean of its values, and a single value is no list.
 
@@ -132,7 +133,12 @@ def computed(rows: pd.DataFrame, formula: str) -> Any:
     >>> computed(rows, "(error < 1).any()")
     True
     """
-    found = rows[formula] if formula in rows else rows.eval(formula, engine="python")
+    if formula in rows:
+        found = rows[formula]
+    else:  # by Python, because pandas before 3 has no `(error < 1).any()`; the column `lambda` is called lambda_
+        known = {"__builtins__": {}, "abs": np.abs, "exp": np.exp, "log": np.log, "log10": np.log10}
+        columns = dict(rows.items()) | {f"{name}_": column for name, column in rows.items()}
+        found = eval(re.sub("`(.*?)`", r"\1_", formula), known, columns)
     if isinstance(found, pd.Series):
         found = found.mean()
     if isinstance(found, np.ndarray):
