@@ -21,7 +21,7 @@ LINES = {
     "remedies": 1625,  # goal: 1,600; adjust_scores from scores and ages alone, raw tables, fit_best
     "data": 1565,  # goal: 1,700
     "cli": 700,  # goal: 700
-    "paper": 12695,  # goal: 12,700
+    "paper": 12700,  # goal: 12,700
 }
 LIBRARY, MODULES, TESTS = 31830, 134, 25000  # goals: 32,000, 155 and 25,000
 
