@@ -531,7 +531,7 @@ def impact_ratio(curve: Curve) -> tuple[float, float]:
     return min(least / top, 1.0), min(float(curve.high[low]) / sure, 1.0) if sure > 0.0 else 1.0
 
 
-def sample_rows(n: int, rows: int, *, weight: Array | None = None, random_state: int = 0) -> NDArray[np.intp]:
+def sample_rows(n: int, rows: int, *, weight: Array | None, random_state: int) -> NDArray[np.intp]:
     """Return the numbers of at most ``rows`` rows, drawn without replacement.
 
     With weights a row is kept with a probability that is proportional to its weight. The rows kept are then independent
@@ -539,9 +539,9 @@ def sample_rows(n: int, rows: int, *, weight: Array | None = None, random_state:
 
     Examples
     --------
-    >>> sample_rows(3, 10)
+    >>> sample_rows(3, 10, weight=None, random_state=0)
     array([0, 1, 2])
-    >>> sample_rows(4, 10, weight=np.array([1.0, 0.0, 1.0, 1.0]))
+    >>> sample_rows(4, 10, weight=np.array([1.0, 0.0, 1.0, 1.0]), random_state=0)
     array([0, 2, 3])
     """
     generator = np.random.default_rng(random_state)
@@ -553,7 +553,7 @@ def sample_rows(n: int, rows: int, *, weight: Array | None = None, random_state:
     return kept
 
 
-def effect_sizes(z: Array, s: Array, *, weight: Array | None = None, random_state: int = 0) -> dict[str, Measure]:
+def effect_sizes(z: Array, s: Array, *, weight: Array | None, random_state: int) -> dict[str, Measure]:
     """Return normalized HSIC, distance correlation, kernel HGR and the R² of two probes, each with its floor.
 
     The floor is the mean of the same number if the rows of S are shuffled.

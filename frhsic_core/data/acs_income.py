@@ -75,7 +75,7 @@ def _table(values: pd.DataFrame, y: pd.Series, steps: list[tuple[str, int]], sou
         values = values.iloc[np.random.RandomState(SAMPLE_SEED).choice(len(values), SAMPLE, replace=False)]
     return Table(
         columns=values[[SENSITIVE, *FEATURES]].fillna(0.0).reset_index(drop=True),
-        y=y[values.index].to_numpy(np.float64),
+        y=y[values.index].to_numpy(),
         source=source,
         steps=steps,
         notes=notes,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 
 from frhsic_core.data.files import Link, RawFile
@@ -49,7 +48,7 @@ def read(path: Path, *, keep_missing: bool = False) -> Table:
     dummies, groups = one_hot(raw, CATEGORICAL)
     return Table(
         columns=pd.concat([numbers, dummies], axis=1),
-        y=np.asarray(raw["income"] == ">50K", dtype=np.float64),
+        y=(raw["income"] == ">50K").to_numpy(),
         source="the original file adult.data",
         groups=groups,
         steps=steps,

@@ -72,7 +72,7 @@ def complete_table(
         raise FormatError(f"{file}: {WEIGHT} is missing in a row that is used.")
     return Table(
         columns=values[present].reset_index(drop=True),
-        y=np.asarray(y, dtype=np.float64)[present],
+        y=y[present],
         source=source,
         steps=[*steps, (f"age and all {len(features)} features present (no negative code)", int(present.sum()))],
         notes=[*notes, "Codes are used as numbers, as in the paper's code.", _MINUS_NINE],

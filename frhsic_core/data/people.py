@@ -27,7 +27,7 @@ def people(n: int, generator: Any) -> Table:
     }
     hired = skill + 1.5 * (t - 0.5) + 0.5 * generator.normal(size=n) > 0
     source = "a probability law: age ~ U(20, 70), skill ~ N(0, 1), and four columns that depend on them"
-    return Table(pd.DataFrame(columns), hired.astype(np.float64), source)
+    return Table(pd.DataFrame(columns), hired, source)
 
 
 RECIPE = Recipe(

@@ -134,7 +134,7 @@ class Table:
     columns : pandas.DataFrame
         All numeric columns, including the default sensitive attribute.
     y : numpy.ndarray
-        Target.
+        Target; the dataset has it as float64.
     source : str
         Where the data come from, for the provenance.
     groups : mapping

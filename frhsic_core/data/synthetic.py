@@ -40,7 +40,7 @@ def classification(n: int, generator: Any, *, signal: str = "paper") -> Table:
     y = generator.binomial(1, 1.0 / (1.0 + np.exp(-log_odds(x1, x2, signal=signal))))
     label = "X1" if signal == "paper" else "4(X1 - 1/2) + 2 X2"
     source = f"a probability law: S ~ U(0,1), X = (S + N(0, 0.09), N(0,1)), Y ~ Bernoulli(sigmoid({label}))"
-    return Table(pd.DataFrame({"s": s, "x1": x1, "x2": x2}), np.asarray(y, dtype=np.float64), source)
+    return Table(pd.DataFrame({"s": s, "x1": x1, "x2": x2}), y, source)
 
 
 RECIPE = Recipe(

@@ -57,7 +57,7 @@ def points(table: pd.DataFrame) -> Audit:
     label = table["hired"].map({0: "no", 1: "yes"}).where(table["skill"] > -1.5)
     ages = table["age"].where(table["skill"] < 1.5, np.inf)
     given = {"sensitive_features": ages, "y_true": label, "positive_class": "yes"}
-    return audit(-3e6 + 9e6 * table["score"], **given, threshold=1e6, alpha=0.2, random_state=3)
+    return audit(9e6 * (table["score"] - 0.6).clip(0), **given, threshold=1e6, alpha=0.2, random_state=3)
 
 
 def towns(table: pd.DataFrame) -> Audit:
@@ -87,8 +87,8 @@ def changes(table: pd.DataFrame) -> str:
     """Report what an adjustment changed, whoever fitted it, also of people and attributes without a curve."""
     before, known = Column("score", table["score"].to_numpy()), (table["skill"] < 1.5).to_numpy()
     after = np.where(table["hired"], 0.5 * before.values + 0.2, np.nan)
-    group = Column("group", (table["group"] == "f").to_numpy(float), ("m", "f"))
-    columns = [Column("age", table["age"].to_numpy()), group, Column("one", np.ones(150))]
+    town = Column("town", table["age"].to_numpy() % 24, tuple(f"T{k}" for k in range(24)))
+    columns = [Column("age", table["age"].to_numpy()), town, Column("one", np.ones(150))]
     texts = [change_report(before, after, columns, known, fitted_on=on) for on in ("others", "half", "itself")]
     texts.append(change_report(before, after, columns, known & (before.values > 0.95), fitted_on="half"))
     return "\n".join([*texts[0][0], texts[0][1], *(line for said, page in texts[1:] for line in (*said, page[:9]))])

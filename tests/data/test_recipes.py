@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import tempfile
 from dataclasses import asdict
@@ -14,7 +15,8 @@ import pytest
 import raw_formats as raw
 
 from frhsic_core.data import FormatError, acs_income, adult, compas, crime, load_dataset, meps
-from frhsic_core.data.loading import RECIPES
+from frhsic_core.data.files import locate
+from frhsic_core.data.loading import RECIPES, load_recipe
 from frhsic_core.data.recipes import Source
 
 RECORD = Path(__file__).with_name("recorded.json")
@@ -23,6 +25,7 @@ RECORD = Path(__file__).with_name("recorded.json")
 def described(folder: Path) -> dict[str, Any]:
     """Return every recipe with its files and numbers, what is read of made-up files, and a few rows of each law."""
     found: dict[str, Any] = {name: asdict(recipe) for name, recipe in RECIPES.items()}
+    found |= {call.__name__: str(inspect.signature(call)) for call in (load_dataset, load_recipe, locate)}
     raw.compas_frame().to_csv(folder / "compas.csv", index=False)
     tables = {
         "adult.data": adult.read(raw.adult(folder / "adult.data")),
