@@ -8,7 +8,7 @@ and on the sources alone. The book's extensions are drawn only where they are as
 
 Left out is what no test on a CPU can or should notice: Triton code, branches and functions for CUDA, annotations,
 decorators, the words of errors, warnings and other texts (also the name that a check of an argument prints), the number
-of threads, and the look of figures (the notebooks compare it).
+of threads, how much is held at once, and the look of figures (the notebooks compare it).
 """
 
 from __future__ import annotations
@@ -23,6 +23,9 @@ from pathlib import Path
 KINDS = ("comparison", "arithmetic", "constant", "boolean", "branch", "swap", "keyword", "step")
 NOT_DRAWN = ("/fused", "/figures/")
 ON_CUDA = {"CapturedSteps", "_no_collection", "_fuses", "_fused_terms", "fused", "shared_gpu"}  # only a GPU runs them
+
+# How much is held at once: time and memory, not the sum.
+AT_ONCE = {"CHUNK", "_CHUNK", "BLOCK", "_BLOCK", "_ENTRIES", "_FEATURE_ROWS", "_INDEXED", "_NUMBERS"}
 
 # A boundary is moved only beside an integer: for real numbers equality has probability zero.
 BOUNDARY = {ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">"}
@@ -121,6 +124,8 @@ class _Places:
         if isinstance(node, ast.Raise | ast.JoinedStr) or (isinstance(node, ast.Call) and self.called(node) == "warn"):
             return
         if isinstance(node, ast.keyword) and node.arg in WORDS:
+            return
+        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") in AT_ONCE:
             return
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and self.called(node.value) in LOOK:
             return
