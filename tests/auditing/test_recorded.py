@@ -5,6 +5,7 @@ If a change is meant, run this file with Python: it writes the record again. The
 
 from __future__ import annotations
 
+import inspect
 import re
 from dataclasses import replace
 from decimal import Decimal
@@ -18,7 +19,7 @@ from sklearn import config_context
 
 from frhsic_core import __version__, audit, audit_representation
 from frhsic_core.auditing import _predictions
-from frhsic_core.auditing._input import Column, far_codes
+from frhsic_core.auditing._input import Column, far_codes, read_table
 from frhsic_core.auditing._report import Audit, change_report
 from frhsic_core.auditing._results import _Frame, number, percent, short, ticks
 
@@ -104,11 +105,12 @@ def representations(table: pd.DataFrame) -> str:
 
 
 def words(table: pd.DataFrame) -> str:
-    """Numbers, shares, names and axes of every size, and codes far from all other values."""
+    """Numbers, shares, names and axes of every size, calls, and codes far from all other values."""
     sizes = [sign * digits * 10.0**k for k in range(-14, 13) for digits in (1, 2.5, 9.9996) for sign in (1, -1)]
     lines = [f"{x:g} {number(x)} {percent(min(abs(x), 1.0))}" for x in (0.0, np.nan, 0.0995, 0.0994, *sizes)]
     lines += [f"{x} {u} {number(x, unit=u)}" for x in (0.0, -1234.5678) for u in (0.0, 1e-6, 1e-4, 1e-3, 0.2, 1.0, 1e9)]
     lines += [f"{a:g} {b:g} {ticks(a, a + b)[1]}" for a in (-9e4, 0.0, 0.71) for b in (0.0, *sizes[::2])]
+    lines += [f"{call.__name__} {inspect.signature(call)}" for call in (audit, audit_representation, read_table)]
     lines += [short("  a\n b "), short(""), short("x" * 60), short("x" * 61)]
     ages = np.arange(18.0, 90.0)
     for codes in ([-999, 999], [-9, 300], [999.5], [9e9, 9e9, 9e8], [400, np.nan]):

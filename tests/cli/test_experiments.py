@@ -50,6 +50,7 @@ def test_run_tables_status(small, tmp_path) -> None:
     assert (tmp_path / "results" / "main_smoke.parquet").exists()
     again = small.invoke(app, ["run", "main", "--preset", "smoke", "--device", "cpu", *place])
     assert "0 jobs to run" in again.output
+    assert small.invoke(app, ["run", "all", "--preset", "smoke", "--device", "cpu", "--minutes", "0"]).exit_code == 3
     status = small.invoke(app, ["status", *place])
     assert status.exit_code == 0
     assert "smoke" in status.output

@@ -56,6 +56,7 @@ def test_table(small: Path) -> None:
     assert max(map(len, result.stdout.splitlines())) <= 160  # a long claim breaks its lines
     for text in ("Theorem 4.5", "one below two", "exact", "holds", "Remark B.3", "fails as stated", "-7.50e-01"):
         assert text in result.stdout
+    assert 0 <= int(result.stdout.rpartition("Seconds: ")[2].strip(".\n")) < 600  # of this run, not of a clock
     assert "No verdicts were compared" in result.stderr
 
 

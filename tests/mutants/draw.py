@@ -45,8 +45,8 @@ ARITHMETIC = {ast.Add: "-", ast.Sub: "+", ast.Mult: "/", ast.Div: "*", ast.Floor
 # The order of their arguments does not matter, or a swap is an error on every call.
 SYMMETRIC = {"max", "min", "maximum", "minimum", "hypot", "allclose", "isclose", "logaddexp", "isinstance", "hasattr"}
 # Keyword arguments that decide no result on a CPU: `strict` turns a mistake of the library into an error, `fused` and
-# `chunk_size` change the order of sums, the others are words and the look of a figure.
-WORDS = {"stacklevel", "help", "title", "caption", "n_jobs", "device", "strict", "fused", "chunk_size"}
+# `chunk_size` change the order of sums, the others are words and the look of a figure or of a terminal.
+WORDS = {"stacklevel", "help", "title", "caption", "n_jobs", "device", "strict", "fused", "chunk_size", "highlight"}
 WORDS |= {"frameon", "ncols", "loc", "ha", "va", "layout", "rotation", "bbox_to_anchor"}
 WORDS |= {"color", "fontsize", "linewidth", "elinewidth", "linestyle", "marker", "markersize", "text_anchor", "figsize"}
 # Calls that change nothing but the look of a figure: its ticks and its frame.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from sklearn.linear_model import LinearRegression
 from frhsic_core import AdjustedRegressor, AttributeEraser, KernelEraser, ScoreAdjuster, compare_remedies
 from frhsic_core.remedies.adjustment import flat_offset, other_half
 from frhsic_core.remedies.attributes import AttributeBasis, attribute_matrix, read_attributes
-from frhsic_core.remedies.comparison import dependence_of, learner
+from frhsic_core.remedies.comparison import RemediedModel, dependence_of, learner
 
 RECORD = Path(__file__).with_name("recorded.json")
 
@@ -56,7 +57,8 @@ def numbers() -> dict[str, Any]:
     best = compared.fit_best(x, y, sensitive_features=s["age"], within=0.3, needs_s=True)
     found["best"] = [best.audit_.gdp, *best.predict(x[:5], sensitive_features=s["age"][:5])]
     values = {name: np.ravel(np.asarray(value, dtype=float)).tolist() for name, value in found.items()}
-    return values | {"": str(compared)}
+    calls = (compare_remedies, compared.best, AttributeEraser, AdjustedRegressor, ScoreAdjuster, RemediedModel)
+    return values | {"": str([str(compared), *map(str, map(inspect.signature, calls))])}
 
 
 @pytest.mark.filterwarnings("ignore:sensitive_features has 'age' far outside")
