@@ -31,10 +31,10 @@ def leaves(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
         yield name, value
 
 
-def agree(now: Any, before: Any) -> bool:
+def agree(now: Any, before: Any, *, rounding: float = 1e-9) -> bool:
     """Whether two words are equal, or two numbers up to four of the six recorded digits; what is rounding is zero."""
     numbers = isinstance(now, int | float) and isinstance(before, int | float)
-    return now == before or (numbers and math.isclose(now, before, rel_tol=1e-4, abs_tol=1e-9))
+    return now == before or (numbers and math.isclose(now, before, rel_tol=1e-4, abs_tol=rounding))
 
 
 @pytest.mark.parametrize(
@@ -52,6 +52,7 @@ def test_nothing_differs_from_the_record(number: str, quick: bool) -> None:
         # Rounding chooses which of several laws at the edge of an inequality is shown.
         free = SHOWN if now.keys() >= SHOWN and abs(result.certificate.slack) < 1e-9 else set()
         assert now.keys() == before.keys()
+        assert agree(now["/tolerance"], before["/tolerance"], rounding=0.0)
         assert not [(name, now[name], before[name]) for name in now.keys() - free if not agree(now[name], before[name])]
         # A search finds no violation, and reaches the edge of its inequality.
         assert now.get("/details/violations", 0) == 0
