@@ -134,7 +134,7 @@ def _measure_epochs(unit: dict[str, Any], device: str) -> list[dict[str, Any]]:
 
     n: int = unit["n"]
     if unit["part"] == "epoch":
-        data = load_dataset("synthetic", n=min(n, LOOP_STEPS.get(unit["form"], 10**9) * BATCH))
+        data = load_dataset("synthetic", n=min(n, LOOP_STEPS.get(unit["form"], n) * BATCH))
         penalty = penalty_of(unit["method"], unit["form"])
     else:
         data = attributes(unit["d"], n=n)
