@@ -99,8 +99,9 @@ def compare(table: str, now: dict[str, list[float]]) -> None:
     before = {name: values for name, values in recorded.items() if name.startswith(f"{table}/")}
     assert now.keys() == before.keys()
     # Differences of 10⁻⁷ grow along the steps of Adam; on an x86 processor with other versions they were below 10⁻³.
-    # The solvers of linear models stop elsewhere in other versions: scores move by about 10⁻³.
-    others = 2e-2 if table == "remedied" else 1e-3
+    # The solvers of linear models stop elsewhere in other versions: scores move by about 10⁻³,
+    # and the weights of mixed classifiers by more.
+    others = 0.1 if table == "remedied" else 1e-3
     reach = {name: 0.25 if any(part in name for part in STEPS) else others for name in now}
     same = {n: now[n] == pytest.approx(before[n], rel=reach[n], abs=1e-6, nan_ok=True) for n in now}
     wrong = {name: (now[name], before[name]) for name in now if not same[name]}
