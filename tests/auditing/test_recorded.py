@@ -48,8 +48,8 @@ def decisions(table: pd.DataFrame) -> Audit:
 
 
 def amounts(table: pd.DataFrame) -> Audit:
-    """Amounts without a label, some of them missing, about an age of which nobody has the same."""
-    amount = (900 * table["score"]).where(table["skill"] < 1.5).rename("amount")
+    """Shares without a label, some of them missing, about an age of which nobody has the same."""
+    amount = (0.9 * table["score"]).where(table["skill"] < 1.5).rename("share")
     return audit(amount, sensitive_features=table["age"] + 1e-3 * np.arange(len(table)), unit="customers")
 
 
