@@ -81,6 +81,7 @@ def test_numpy_in_gives_numpy_out_and_tensors_stay_tensors() -> None:
     (lambda: row_weights(torch.zeros(3, 1), None, [-1, 1, 1]), ValueError, "negative"),
     (lambda: row_weights(torch.zeros(3, 1), None, [0, 0, 0]), ValueError, "sums to zero"),
     (lambda: row_weights(torch.zeros(3, 1), None, [1, 1]), ValueError, "one weight for each"),
+    (lambda: row_weights(torch.zeros(3, 1), None, [1, math.nan, 1]), ValueError, "sample_weight has 1 NaN"),
     (lambda: Product([]), ValueError, "no factors"),
     (lambda: Product([Gaussian(1.0)] * 2)(torch.zeros(4, 3)), ValueError, "3 columns but Product has 2 factors"),
     (lambda: median_bandwidth([1.0, 2.0], max_points=1), ValueError, "at least 2"),
