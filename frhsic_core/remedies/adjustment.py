@@ -34,12 +34,10 @@ from frhsic_core.remedies.attributes import (
     attributes_to_fit,
     checked_features,
     read_attributes,
-    require_variation,
     standardized,
     warn_of_few,
 )
 
-METHODS = ("mean", "rank", "project")
 # The estimator checks what it can take.
 _ANY: dict[str, Any] = {"dtype": None, "accept_sparse": True, "ensure_all_finite": False}
 _LOGIT = 15.0  # probabilities of exactly 0 and 1 count as this logit
@@ -161,7 +159,7 @@ class Adjustment:
     E[f(X) φ(S)] = E[f(X) g(X)], this is the smallest change of f, in mean square, among the functions of X alone.
 
     ``"rank"`` replaces the conditional quantile by the averaged one, the Wasserstein barycenter of the conditional
-    distributions: with u = F(f | s), the new score is E_S[Q(u | S)]. F is that of the residuals f − m(s)
+    distributions: with u = F(f | s), the new score is E_S[Q(u | S)]. F is that of the flat scores f − (m(s) − m̄)
     (:class:`ConditionalRanks`). Logits of a classifier get one more constant, which restores the mean probability.
 
     With ``"mean"`` and ``"rank"`` nobody overtakes a person with the same S.
@@ -181,34 +179,28 @@ class Adjustment:
         phi = np.insert(phi, 0, 1.0, axis=1)
         if self.classifier and self.method != "rank":
             self.beta = flat_offset(score, phi)
-            return self
-        self.beta = np.linalg.lstsq(phi, score, rcond=None)[0]
-        self.center = float((phi @ self.beta).mean())
+        else:
+            self.beta = -np.linalg.lstsq(phi, score, rcond=None)[0]
+            self.beta[0] -= (phi @ self.beta).mean()  # the mean of the scores stays
         if self.method == "rank":
-            self.ranks = ConditionalRanks().fit(score - phi @ self.beta, frame)
-            self.constant = 0.0
+            flat = score + phi @ self.beta
+            self.ranks = ConditionalRanks().fit(flat, frame)
             if self.classifier:
-                mapped, mean = self._mapped(score, frame, phi), expit(score).mean()
-                self.constant = float(brentq(lambda c: expit(mapped + c).mean() - mean, -4 * _LOGIT, 4 * _LOGIT))
+                mapped, mean = self.ranks(flat, frame), expit(score).mean()
+                self.ranks.quantiles += brentq(lambda c: expit(mapped + c).mean() - mean, -4 * _LOGIT, 4 * _LOGIT)
         return self
 
     def __call__(self, score: np.ndarray, frame: Any, x: Any = None) -> np.ndarray:
         """Return the adjusted scores; ``"project"`` needs the features x, and the others the attributes."""
         phi = np.insert(self.guess(x) if self.method == "project" else self.basis.transform(frame), 0, 1.0, axis=1)
-        if self.method == "rank":
-            return self._mapped(score, self.basis.in_order(frame), phi)
-        if self.classifier:
-            return score + phi @ self.beta
-        return score - (phi @ self.beta - self.center)
-
-    def _mapped(self, score: np.ndarray, frame: pd.DataFrame, phi: np.ndarray) -> np.ndarray:
-        return self.center + self.constant + self.ranks(score - phi @ self.beta, frame)
+        flat = score + phi @ self.beta
+        return flat if self.method != "rank" else self.ranks(flat, self.basis.in_order(frame))
 
 
 # Scores alone ---------------------------------------------------------------------------------------------------------
 
 _FEWEST = 20
-_FORMAT = "frhsic adjustment of scores 4"
+_FORMAT = "frhsic adjustment of scores 5"
 _PARTS: dict[str, type] = {kind.__name__: kind for kind in (Adjustment, AttributeBasis, ConditionalRanks)}
 
 
@@ -243,12 +235,11 @@ class ScoreAdjuster(BaseEstimator):
     def fit(self, scores: ArrayLike, *, sensitive_features: ArrayLike) -> Self:
         """Fit on scores ``(n,)`` that the model gave to people it was not trained on, and their attributes."""
         self._validate_params()
-        values, frame = _read(scores, sensitive_features)
+        values, frame = _read(scores, sensitive_features, to_fit=True)
         if len(values) < _FEWEST:
             raise ValueError(
                 f"the number of scores is {len(values)}: an adjustment needs at least {_FEWEST} to be fitted."
             )
-        require_variation(frame)
         if len(np.unique(values)) <= 2:
             raise ValueError(
                 "scores is constant or has two values: adjust the probabilities behind them, then apply the threshold."
@@ -333,13 +324,13 @@ def adjust_scores(scores: ArrayLike, *, sensitive_features: ArrayLike, method: s
     return adjuster.transform(scores, sensitive_features=sensitive_features)
 
 
-def _read(scores: ArrayLike, s: ArrayLike) -> tuple[np.ndarray, Any]:
+def _read(scores: ArrayLike, s: ArrayLike, *, to_fit: bool = False) -> tuple[np.ndarray, Any]:
     column, *more = as_columns(scores, argument="scores", default="scores", categorical=False)
     if more:
         raise ValueError(f"scores has the shape (n, {1 + len(more)}): pass one score for each row, (n,).")
     if column.missing:
         raise ValueError(f"scores has {column.missing} missing or infinite values: drop those rows first.")
-    return column.values, read_attributes(s, scores, name="scores")
+    return column.values, read_attributes(s, scores, name="scores", to_fit=to_fit)
 
 
 def _as_json(value: Any) -> Any:
@@ -372,6 +363,7 @@ class AttributeGuess:
 
     def fit(self, X: Any, phi: np.ndarray) -> np.ndarray:
         """Fit on training samples and return their out-of-bag ĝ."""
+        self.columns = None if sparse.issparse(X) else fit_columns(X)
         centered = phi - phi.mean(0)
         values, vectors = np.linalg.eigh(centered.T @ centered / len(phi))
         vectors = fix_signs(torch.from_numpy(vectors)).numpy()
@@ -380,7 +372,7 @@ class AttributeGuess:
         options: dict[str, Any] = {"max_features": 0.5, "oob_score": True, "random_state": 0}
         self.forest = RandomForestRegressor(100, min_samples_leaf=5, **options)
         with warnings.catch_warnings(action="ignore", category=UserWarning):  # a sample of all trees gets the mean
-            self.forest.fit(X, target if target.shape[1] > 1 else target[:, 0])
+            self.forest.fit(self._numbers(X), target if target.shape[1] > 1 else target[:, 0])
         guess = np.nan_to_num(self.forest.oob_prediction_.reshape(target.shape))
         spread = guess.std(0)
         correlation = ((guess - guess.mean(0)) * target).mean(0) / np.where(spread > 0, spread, np.inf)
@@ -389,7 +381,10 @@ class AttributeGuess:
         return guess[:, self.kept]
 
     def __call__(self, X: Any) -> np.ndarray:
-        return self.forest.predict(X).reshape(-1, len(self.kept))[:, self.kept]
+        return self.forest.predict(self._numbers(X)).reshape(-1, len(self.kept))[:, self.kept]
+
+    def _numbers(self, X: Any) -> Any:
+        return X if self.columns is None else columns_of(X, self.columns)
 
 
 def require_predictions(model: Any, *, classes: bool) -> None:
@@ -410,7 +405,7 @@ class _Adjusted:
     predict: Callable[..., np.ndarray]
     _validate_params: Callable[[], None]
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "method": [StrOptions(set(METHODS))],
+        "method": [StrOptions({"mean", "rank", "project"})],
         "cv": [Interval(Integral, 2, None, closed="left"), StrOptions({"prefit"})],
     }
 
@@ -435,9 +430,8 @@ class _Adjusted:
         self.estimator_ = given if self.cv == "prefit" else clone(given).fit(X, y)
         self.adjustment_ = None
         if frame is not None:
-            self.plan_ = None if sparse.issparse(X) or self.method != "project" else fit_columns(X)
             adjustment = Adjustment(self.method, classifier=is_classifier(self))
-            self.adjustment_ = adjustment.fit(self._scores(X, y), frame, self._numbers(X))
+            self.adjustment_ = adjustment.fit(self._scores(X, y), frame, X)
         return self
 
     def _scores(self, X: Any, y: np.ndarray | None = None) -> np.ndarray:
@@ -452,10 +446,6 @@ class _Adjusted:
             raw = cross_val_predict(clone(self.estimator_), X, y, cv=folds, method=how)
         raw = np.asarray(raw, dtype=np.float64)
         return logits(raw[:, 1]) if is_classifier(self) else raw
-
-    def _numbers(self, X: Any) -> Any:
-        """Return the features from which ``"project"`` guesses S."""
-        return X if self.plan_ is None else columns_of(X, self.plan_)
 
     def _read_target(self, y: Any) -> np.ndarray:
         """Return the checked target, and keep the classes of a classifier."""
@@ -473,7 +463,7 @@ class _Adjusted:
         if self.adjustment_ is None:
             return score
         if self.method == "project":
-            return self.adjustment_(score, None, self._numbers(X))
+            return self.adjustment_(score, None, X)
         if s is None:
             raise ValueError(
                 f"sensitive_features is missing: {type(self).__name__} needs S of every sample that it predicts. Pass "

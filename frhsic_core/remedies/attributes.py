@@ -21,11 +21,12 @@ UNNAMED = "sensitive"  # name of an attribute without a name
 _FUNCTIONS = 8  # splines of each numeric attribute
 
 
-def read_attributes(s: ArrayLike, other: Any, *, name: str = "X") -> pd.DataFrame:
+def read_attributes(s: ArrayLike, other: Any, *, name: str = "X", to_fit: bool = False) -> pd.DataFrame:
     """Return the attributes as a frame with a float64 column for each number and a text column for each category.
 
     Numbers, words and dates are read as by :func:`frhsic_core.audit`, but missing values are an error, and so are rows
-    that do not belong to those of the ``other`` argument, or another number of rows.
+    that do not belong to those of the ``other`` argument, or another number of rows. With ``to_fit`` an attribute with
+    a single value is an error, and numbers far from all others give a warning.
     """
     require_same_rows(other, s, names=(name, "sensitive_features"))
     other = pd.DataFrame(other) if isinstance(other, Mapping) else other
@@ -43,16 +44,11 @@ def read_attributes(s: ArrayLike, other: Any, *, name: str = "X") -> pd.DataFram
         words = np.array(column.categories, dtype=object)
         values = words[column.values.astype(int)] if column.categories else column.values
         frame[column.name] = pd.Series(values, dtype=values.dtype)  # pandas would make text a type of its own
-    return pd.DataFrame(frame)
-
-
-def require_variation(frame: pd.DataFrame) -> None:
-    """Raise an error if an attribute has a single value, and warn of numbers far from all others."""
-    for name in frame:
-        if frame[name].nunique() < 2:
-            raise ValueError(f"sensitive_features is constant (column {name}): nothing can depend on it. Drop it.")
-        if frame[name].dtype != object and (said := far_codes(frame[name].to_numpy(), repr(name))):
+        if to_fit and frame[column.name].nunique() < 2:
+            raise ValueError(f"sensitive_features is constant (column {column.name}): nothing depends on it. Drop it.")
+        if to_fit and not column.categories and (said := far_codes(values, repr(column.name))):
             warn_caller(said, FitWarning)
+    return pd.DataFrame(frame)
 
 
 def attributes_to_fit(estimator: Any, X: Any, s: ArrayLike | None, *, predicts_without: bool) -> pd.DataFrame | None:
@@ -64,8 +60,7 @@ def attributes_to_fit(estimator: Any, X: Any, s: ArrayLike | None, *, predicts_w
         what = f"{type(estimator).__name__} changes NOTHING. Pass fit(X, y, sensitive_features=s)."
         warn_caller(f"sensitive_features is missing: {what}", MissingAttributeWarning)
         return None
-    frame = read_attributes(s, X)
-    require_variation(frame)
+    frame = read_attributes(s, X, to_fit=True)
     if predicts_without:
         warn_of_attribute(X, frame)
     return frame

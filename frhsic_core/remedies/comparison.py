@@ -38,7 +38,6 @@ from frhsic_core.remedies.attributes import (
     attribute_matrix,
     checked_features,
     read_attributes,
-    require_variation,
     warn_of_few,
 )
 from frhsic_core.remedies.erasure import AttributeEraser, KernelEraser
@@ -124,7 +123,7 @@ def dependence_of(predicted: np.ndarray, s: np.ndarray, *, scale: float = 1.0) -
     return {"dcor": math.sqrt(max(float(squared), 0.0)), "gdp": max(gdp(predicted / scale, c) for c in s.T)}
 
 
-Sample = tuple[np.ndarray, np.ndarray, pd.DataFrame]  # X as numbers, the target (0 and 1 for classes), the attributes
+Sample = tuple[Any, np.ndarray, pd.DataFrame]  # X as given, the target (0 and 1 for classes), the attributes
 
 
 class FittedRemedy:
@@ -135,6 +134,7 @@ class FittedRemedy:
 
     def __init__(self, key: str, name: Any, train: Sample, *, task: str, lam: float = 1.0, seed: int = 0) -> None:
         x, y, s = train
+        self.columns = fit_columns(x)
         remedy = REMEDIES[key]
         numbers = task == "regression"
         self.how = "predict" if numbers else "predict_proba"
@@ -154,10 +154,11 @@ class FittedRemedy:
             model, more = learner(name, task), {}
         self.model = model.fit(self._inputs(x, s), y, **more)
 
-    def _inputs(self, x: np.ndarray, s: pd.DataFrame | None) -> np.ndarray:
+    def _inputs(self, x: Any, s: pd.DataFrame | None) -> np.ndarray:
+        x = x if self.columns is None else columns_of(x, self.columns)
         return x if self.seen is None or s is None else np.hstack([x, self.seen.transform(s)])
 
-    def __call__(self, x: np.ndarray, s: pd.DataFrame | None) -> np.ndarray:
+    def __call__(self, x: Any, s: pd.DataFrame | None) -> np.ndarray:
         more = {"sensitive_features": s} if self.given else {}
         predicted = np.asarray(getattr(self.model, self.how)(self._inputs(x, s), **more), dtype=np.float64)
         return predicted if predicted.ndim == 1 else predicted[:, 1]
@@ -286,9 +287,8 @@ def non_dominated(score: Iterable[float], dependence: Iterable[float]) -> np.nda
     [True, True, False]
     """
     u, d = np.asarray(list(score), float), np.asarray(list(dependence), float)
-    at_least = (u[None] >= u[:, None]) & (d[None] <= d[:, None])
-    better = (u[None] > u[:, None]) | (d[None] < d[:, None])
-    return np.logical_not((at_least & better).any(1, keepdims=True))[:, 0]
+    at_least = (u >= u[:, None]) & (d <= d[:, None])
+    return np.logical_not((at_least & ~at_least.T).any(1, keepdims=True))[:, 0]
 
 
 def compare_remedies(
@@ -378,13 +378,8 @@ def compare_remedies(
     splits = splitter(n_splits, test_size=TEST_SHARE, random_state=random_state).split(table, target)
     found: list[dict[str, Any]] = []
     begin = time.monotonic()
-    late = False
     for number, (train, test) in enumerate(splits):
-        columns = fit_columns(table.iloc[train])
-        known, new = (
-            (columns_of(table.iloc[rows], columns), target[rows], frame.iloc[rows].reset_index(drop=True))
-            for rows in (train, test)
-        )
+        known, new = ((table.iloc[at], target[at], frame.iloc[at].reset_index(drop=True)) for at in (train, test))
         scale = float(target[train].std()) if task == "regression" else 1.0
         plain: dict[tuple[bool, Any], np.ndarray] = {}
         for place, (key, name, grid) in enumerate(plan):
@@ -404,10 +399,9 @@ def compare_remedies(
         if late:
             what = f"{number} of {n_splits} splits are complete and kept" if number else "a part of one split is kept"
             warn_caller(f"the comparison took more than {max_seconds:g} s: {what}.")
+            found = [row for row in found if row["split"] < number or number == 0]
             break
     rows = pd.DataFrame(found)
-    if late and number > 0:
-        rows = rows[rows["split"] < number]
     return RemedyComparison(rows, summarized(rows, test_share=TEST_SHARE), task, models)
 
 
@@ -490,8 +484,7 @@ def _read(
     distinct, counts = np.unique(target, return_counts=True)
     if len(distinct) < 2:
         raise ValueError(f"y has one value only {distinct.tolist()}: pass two classes, or numbers that differ.")
-    frame = read_attributes(s, X)
-    require_variation(frame)
+    frame = read_attributes(s, X, to_fit=True)
     several = type_of_target(target) == "multiclass" and len(distinct) <= _CLASSES
     if task == "regression" or (task == "auto" and len(distinct) > 2 and not several):
         if target.dtype.kind not in "iuf":
@@ -560,23 +553,20 @@ class RemediedModel(BaseEstimator):
         return self
 
     def _fit(self, table: pd.DataFrame, target: np.ndarray, frame: pd.DataFrame) -> None:
-        self.columns_ = fit_columns(table)
-        x = columns_of(table, self.columns_)
         share = 1.0 if self.remedy == "encoder" else self.strength
         keys = {self.remedy: share}
         if share < 1.0:
             keys[PLAIN[self.needs_s_]] = 1.0 - share
         options: dict[str, Any] = {"task": self.task, "lam": self.strength}
-        self.parts_ = [(s, FittedRemedy(key, self.learner, (x, target, frame), **options)) for key, s in keys.items()]
+        known = (table, target, frame)
+        self.parts_ = [(s, FittedRemedy(key, self.learner, known, **options)) for key, s in keys.items()]
 
     def _scores(self, table: pd.DataFrame, frame: pd.DataFrame | None) -> np.ndarray:
-        x = columns_of(table, self.columns_)
-        return np.sum([share * part(x, frame) for share, part in self.parts_], axis=0)
+        return np.sum([share * part(table, frame) for share, part in self.parts_], axis=0)
 
     def _predicted(self, X: Any, s: ArrayLike | None) -> np.ndarray:
         check_is_fitted(self)
-        table = X if isinstance(X, pd.DataFrame) else pd.DataFrame(np.asarray(X))
-        checked_features(self, table, reset=False)
+        table = checked_features(self, X if isinstance(X, pd.DataFrame) else pd.DataFrame(np.asarray(X)), reset=False)
         if not self.needs_s_:
             return self._scores(table, None)
         if s is None:
