@@ -123,7 +123,11 @@ def criterion(
     sample_weight: ArrayLike | None = None,
     check_finite: bool = True,
 ) -> Tensor:
-    """Return HSIC or its normalized form; parameters as in :func:`hsic`."""
+    """Return HSIC or its normalized form by the fastest engine that serves; parameters as in :func:`hsic`.
+
+    These are thin matrices or sorted columns, then whole matrices if they are small, then fused kernels on a GPU, and
+    blocks of the matrices otherwise. Only whole matrices give the gradient in a bandwidth that is learned.
+    """
     s, categorical = read_mixed(s)
     unbiased = estimator == "unbiased"
     z, s = as_pair(z, s, check_finite=check_finite, min_rows=4 if unbiased else 1)
@@ -143,54 +147,32 @@ def criterion(
     )
     if normalized:  # a ratio has no units; those of a kernel without a bandwidth would leave the range
         z, s = without_units(z, kernel_z), without_units(s, kernel_s)
-    options: dict[str, Any] = {"kernel_z": kernel_z, "kernel_s": kernel_s, "row_weights": weights}
-    value = dependence_at_any_size(z, s, estimator=estimator, normalized=normalized, **options)
-    if normalized or not unbiased:
-        value = value.clamp(-1.0 if unbiased else 0.0, 1.0 if normalized else None)
-    return require_value(value, "normalized_hsic" if normalized else "hsic") if check_finite else value
-
-
-def dependence_at_any_size(
-    z: Tensor,
-    s: Tensor,
-    *,
-    kernel_z: Kernel,
-    kernel_s: Kernel,
-    estimator: str = "biased",
-    row_weights: Tensor | None = None,
-    normalized: bool = False,
-) -> Tensor:
-    """Return :func:`frhsic_core.joint.contraction.dependence` of checked samples by the fastest engine that serves.
-
-    These are thin matrices or sorted columns, then whole matrices if they are small, then fused kernels on a GPU, and
-    blocks of the matrices otherwise. Only whole matrices give the gradient in a bandwidth that is learned.
-    """
-    n = z.shape[-2]
-    dtype = z.dtype
-    sides: dict[str, Any] = {"kernel_z": kernel_z, "kernel_s": kernel_s, "row_weights": row_weights}
+    n, dtype = z.shape[-2], z.dtype
+    sides: dict[str, Any] = {"kernel_z": kernel_z, "kernel_s": kernel_s, "row_weights": weights}
     entry = one_entry(z, s, **sides)
     learned = entry.requires_grad
+    value: Tensor | None = None
     if learned:
         advice = "A learned bandwidth needs whole matrices: pass a random subset of the rows."
         require_memory(z, n, batch=entry.numel(), copies=12, advice=advice)
     elif n >= SORTED_ROWS:
         value = each_element(partial(thin_hsic, estimator=estimator), z, s, **sides, normalized=normalized)
-        if value is not None:
-            return value
-    if learned or (n <= DENSE_ROWS and fits_memory(z, 6 * n * n * entry.numel())):
-        return dependence(z, s, **sides, estimator=estimator, normalized=normalized)
-    if z.is_cuda and not normalized:
+    if value is None and (learned or (n <= DENSE_ROWS and fits_memory(z, 6 * n * n * entry.numel()))):
+        value = dependence(z, s, **sides, estimator=estimator, normalized=normalized)
+    if value is None and z.is_cuda and not normalized:
         from frhsic_core.joint.fused import can_fuse, fused_hsic
 
         if can_fuse(z, s, kernel_z, kernel_s):
             value = each_element(partial(fused_hsic, estimator=estimator), z, s, **sides)
-            if value is not None:
-                return value
-            # A kernel far from the scale of the sample needs more digits than the fused kernels have.
-            z, s = z.double(), s.double()
-    value = each_element(partial(streamed_hsic, estimator=estimator), z, s, **sides, normalized=normalized)
+            if value is None:  # a kernel far from the scale of the sample needs more digits than the fused kernels have
+                z, s = z.double(), s.double()
+    if value is None:
+        value = each_element(partial(streamed_hsic, estimator=estimator), z, s, **sides, normalized=normalized)
     assert value is not None
-    return value.to(dtype)
+    value = value.to(dtype)
+    if normalized or not unbiased:
+        value = value.clamp(-1.0 if unbiased else 0.0, 1.0 if normalized else None)
+    return require_value(value, "normalized_hsic" if normalized else "hsic") if check_finite else value
 
 
 def streamed_hsic(
@@ -261,10 +243,6 @@ def streamed_hsic(
     return from_sums(product, torch.cat(k), torch.cat(l), p, estimator=estimator)
 
 
-OneValue = Callable[[Tensor, Tensor, Any, Any, Tensor | None], Tensor | None]
-"""The statistic of one pair of samples with its kernels and row weights; ``None`` if it cannot be computed so."""
-
-
 def one_entry(
     z: Tensor, s: Tensor, kernel_z: Kernel | None, kernel_s: Kernel | None, row_weights: Tensor | None = None
 ) -> Tensor:
@@ -280,7 +258,7 @@ def one_entry(
 
 
 def each_element(
-    function: OneValue,
+    function: Callable[..., Tensor | None],
     z: Tensor,
     s: Tensor,
     kernel_z: Any,
@@ -291,6 +269,7 @@ def each_element(
 ) -> Tensor | None:
     """Return a statistic of each batch element, ``(...)``, computed one after another; ``None`` if one of them is.
 
+    ``function`` takes one pair of samples with its kernels and row weights, and returns ``None`` if it does not serve.
     The normalized form divides by the root of the statistics of each sample with itself, in three times the time.
     """
     batch = one_entry(z, s, kernel_z, kernel_s, row_weights).shape
