@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -32,8 +32,8 @@ from frhsic_core.kernels import (
 ESTIMATORS = ("biased", "unbiased")
 RIDGE = 2e-6  # of whitening, relative to the total variance; for 50 columns, 1e-4 of the mean variance
 
-GramFunction = Callable[[Tensor], tuple[Tensor | None, Tensor]]
-"""``K -> (value, G)``: value ``(...)`` and its symmetric gradient ``(..., n, n)`` in K; ``None`` stands for ⟨K, G⟩."""
+GramFunction = Callable[[Tensor], tuple[Tensor, Tensor]]
+"""``K -> (value, G)``: value ``(...)`` and its symmetric gradient ``(..., n, n)`` in K."""
 
 Operator = Callable[[Tensor], Tensor]
 """``L -> A`` with a statistic ⟨K, A⟩ of two Gram matrices; linear, symmetric and non-negative."""
@@ -132,11 +132,7 @@ def centered_product(rows: Tensor) -> Tensor:
 
 def inner_product(weights: Tensor) -> GramFunction:
     """Return ``K -> Σ_ij K_ij A_ij``: HSIC, distance covariance and every kernel MMD."""
-
-    def function(gram: Tensor) -> tuple[None, Tensor]:
-        return None, weights
-
-    return function
+    return lambda gram: ((gram * weights).sum((-2, -1)), weights)
 
 
 def own_product(
@@ -314,43 +310,6 @@ def _weighted_slope(kind: type, gram: Tensor, gradient: Tensor) -> Tensor:
     return torch.where(gram > 0, gradient / gram.clamp_min(torch.finfo(gram.dtype).tiny), torch.zeros_like(gram))
 
 
-def _value_and_gradient(
-    frame: Frame, scale: Tensor, function: GramFunction, kind: type, factor: float
-) -> GradientTerm | Tensor:
-    """Return the term; only its value where no gradient is needed."""
-    needs_gradient = torch.is_grad_enabled() and frame.at.requires_grad
-    with torch.no_grad():
-        if frame.back is None:
-            if kind is MultiScale:
-                scale = 2.0 * scale  # the widest scale; the others are its powers
-            u = (frame.u - frame.u.mean(-2, keepdim=True)) / scale
-            precision = scale.reciprocal()  # u has the other factor
-            exponent = half_squared_distances(u)
-        else:
-            u = frame.u
-            precision = scale**-2
-            exponent = frame.exponents.mul_(precision)
-            del frame.exponents  # they are overwritten, and computed again if there is another criterion
-        gram = _radial(kind, exponent, u)
-        if kind is MultiScale:
-            gram, derivative = multi_scale_grams(gram, (1.0, 4.0))
-        value, gradient = function(gram)
-        if value is None and not (kind is Gaussian and needs_gradient):
-            value = (gram * gradient).sum((-2, -1))
-        if not needs_gradient:
-            assert value is not None
-            return factor * value
-        slope = derivative * gradient if kind is MultiScale else _weighted_slope(kind, gram, gradient)
-        mass = slope.sum(-1)
-        if value is None:
-            value = mass.sum(-1)
-        direction = torch.addcmul(slope @ u, mass.unsqueeze(-1), u, value=-1.0)  # Σ_j W_ij (u_j − u_i)
-        if frame.back is not None:
-            direction = frame.back(direction)
-        sign = -2.0 if kind is ExpandedDistance else 2.0
-        return GradientTerm(value * factor, frame.at, direction, precision * (sign * factor))
-
-
 def gram_term(z: Tensor | Frame, kernel: Gram, function: GramFunction, *, factor: float = 1.0) -> GradientTerm | Tensor:
     """Return ``factor`` times ``function`` at k(Z, Z), ``(..., n, d) -> (...)``, as a term of a loss.
 
@@ -367,17 +326,41 @@ def gram_term(z: Tensor | Frame, kernel: Gram, function: GramFunction, *, factor
     """
     bandwidth = getattr(kernel, "bandwidth", 1.0)
     learned = isinstance(bandwidth, Tensor) and bandwidth.requires_grad
-    if isinstance(kernel, Gaussian | InverseMultiquadric | MultiScale | ExpandedDistance) and not learned:
-        frame = z if isinstance(z, Frame) else Frame(z, z.detach(), None)
+    if learned or not isinstance(kernel, Gaussian | InverseMultiquadric | MultiScale | ExpandedDistance):
+        assert isinstance(z, Tensor)
+        gram = kernel(z)
+        value, gradient = function(gram.detach())
+        return factor * (_KnownGradient.apply(gram, value, gradient) if gram.requires_grad else value)
+    frame, kind = z if isinstance(z, Frame) else Frame(z, z.detach(), None), type(kernel)
+    needs_gradient = torch.is_grad_enabled() and frame.at.requires_grad
+    with torch.no_grad():
         # A number becomes a tensor on the device by filling one: copying it there cannot be captured.
         sigma = bandwidth.to(frame.u) if isinstance(bandwidth, Tensor) else frame.u.new_full((), float(bandwidth))
-        return _value_and_gradient(frame, sigma[..., None, None], function, type(kernel), factor)
-    assert isinstance(z, Tensor)
-    gram = kernel(z)
-    value, gradient = function(gram.detach())
-    if value is None:
-        return factor * (gram * gradient).sum((-2, -1))
-    return factor * (_KnownGradient.apply(gram, value, gradient) if gram.requires_grad else value)
+        scale = sigma[..., None, None]
+        if frame.back is None:
+            if kind is MultiScale:
+                scale = 2.0 * scale  # the widest scale; the others are its powers
+            u = (frame.u - frame.u.mean(-2, keepdim=True)) / scale
+            precision = scale.reciprocal()  # u has the other factor
+            exponent = half_squared_distances(u)
+        else:
+            u = frame.u
+            precision = scale**-2
+            exponent = frame.exponents.mul_(precision)
+            del frame.exponents  # they are overwritten, and computed again if there is another criterion
+        gram = _radial(kind, exponent, u)
+        if kind is MultiScale:
+            gram, derivative = multi_scale_grams(gram, (1.0, 4.0))
+        value, gradient = function(gram)
+        if not needs_gradient:
+            return factor * value
+        slope = derivative * gradient if kind is MultiScale else _weighted_slope(kind, gram, gradient)
+        mass = slope.sum(-1)
+        direction = torch.addcmul(slope @ u, mass.unsqueeze(-1), u, value=-1.0)  # Σ_j W_ij (u_j − u_i)
+        if frame.back is not None:
+            direction = frame.back(direction)
+        sign = -2.0 if kind is ExpandedDistance else 2.0
+        return GradientTerm(value * factor, frame.at, direction, precision * (sign * factor))
 
 
 def output_term(
@@ -411,8 +394,11 @@ def dependence(
     estimator: str = "biased",
     row_weights: Tensor | None = None,
     normalized: bool = False,
+    operator: Operator | None = None,
 ) -> Tensor:
-    """Return HSIC with any two kernels, or with two distances (then it is dCov²); dense, differentiable in both.
+    """Return HSIC with any two kernels, or with two distances (then it is dCov²), from whole matrices.
+
+    Differentiable in samples and bandwidths. The gradient in S is that of the same statistic with the roles exchanged.
 
     Parameters
     ----------
@@ -426,29 +412,16 @@ def dependence(
         As in :func:`center`.
     normalized : bool
         Divide by the root of the two statistics of a sample with itself; zero if either sample is constant.
+    operator : callable, optional
+        That of HSIC given a third variable, in place of ``estimator`` and ``row_weights``.
     """
-    against = partial(statistic, normalized=normalized, estimator=estimator, row_weights=row_weights)
-    factor = 1.0 if normalized else unit_factor(z.shape[-2], estimator, row_weights)
-    return symmetric(z, s, kernel_z, kernel_s, against, factor=factor)
-
-
-def symmetric(
-    z: Tensor,
-    s: Tensor,
-    kernel_z: Gram,
-    kernel_s: Gram,
-    against: Callable[[Tensor], GramFunction],
-    *,
-    factor: float = 1.0,
-) -> Tensor:
-    """Return ``factor`` times a symmetric statistic of two Gram matrices, differentiable in samples and bandwidths.
-
-    ``against`` returns the function of one matrix that the other one gives. The gradient in S is that of the same
-    statistic with the roles exchanged.
-    """
+    options: dict[str, Any] = {"estimator": estimator, "row_weights": row_weights, "operator": operator}
+    plain = not normalized and operator is None
+    factor = unit_factor(z.shape[-2], estimator, row_weights) if plain else 1.0
 
     def through(x: Tensor, kernel: Gram, other: Tensor) -> Tensor:
-        term = gram_term(x, kernel, against(other.detach()), factor=factor)
+        function = statistic(other.detach(), normalized=normalized, **options)
+        term = gram_term(x, kernel, function, factor=factor)
         return term.differentiable() if isinstance(term, GradientTerm) else term
 
     gram_s = kernel_s(s)
@@ -527,15 +500,10 @@ def whitened_frame(z: Tensor, weights: Tensor | None = None) -> Frame:
     return Frame(z, done.white.to(z.dtype), back)
 
 
-def standardize(z: Tensor, weights: Tensor | None = None) -> Tensor:
-    """Return the columns of Z ``(..., m, d)`` with mean zero and variance one; the weights sum to one."""
-    return _standardized(z, weights)[0]
-
-
 def standardized_frame(z: Tensor, weights: Tensor | None = None) -> Frame:
-    """Return the rows of :func:`standardize` for functions of distances, with a written-out gradient."""
+    """Return the rows of :func:`standardized` for functions of distances, with a written-out gradient."""
     with torch.no_grad():
-        u, unit = _standardized(z, weights)
+        u, unit = standardized(z, weights)
 
     def back(gradient: Tensor) -> Tensor:
         along = (gradient * u).sum(-2, keepdim=True)
@@ -545,8 +513,11 @@ def standardized_frame(z: Tensor, weights: Tensor | None = None) -> Frame:
     return Frame(z, u, back)
 
 
-def _standardized(z: Tensor, weights: Tensor | None) -> tuple[Tensor, Tensor]:
-    """Return the columns with mean zero and variance one, and what they were multiplied by."""
+def standardized(z: Tensor, weights: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    """Return the columns of Z ``(..., m, d)`` with mean zero and variance one, and what they were multiplied by.
+
+    The weights sum to one.
+    """
     p = None if weights is None else weights.unsqueeze(-2)
     centered = z - weighted_mean(z.mT, p).unsqueeze(-2)
     variance = weighted_mean((centered * centered).mT, p).unsqueeze(-2)

@@ -22,8 +22,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -40,12 +38,9 @@ from frhsic_core.arrays import (
     spaced_rows,
 )
 from frhsic_core.choices import one_of
-from frhsic_core.joint.contraction import Operator, statistic, symmetric
+from frhsic_core.joint.contraction import Operator, dependence
 from frhsic_core.joint.factors import Factor
 from frhsic_core.kernels import Categorical, Gaussian, Kernel, median_distance, resolve_kernel
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 # A numeric column with at most this many values, of at least so many rows each on average, is a set of labels.
 LABELS = 20
@@ -132,32 +127,25 @@ def read_given(given: ArrayLike, n: int, *, by_type: bool = False, name: str = "
     codes = np.zeros(n, dtype=np.int64)
     numbers = []
     for _, column in table.items():
-        values, whole = _values(column, name)
+        if bool(column.isna().any()):
+            missing = int(column.isna().sum())
+            raise ValueError(f"{name} has {missing} missing values: drop those rows or name a category.")
+        date = pd.api.types.is_datetime64_any_dtype(column)
+        number = date or (pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column))
+        if number:
+            values: np.ndarray = (column.astype("int64") if date else column).to_numpy(dtype=np.float64)
+        else:
+            values = np.asarray(pd.factorize(column)[0])
+        if not np.isfinite(values).all():
+            raise ValueError(f"{name} has infinite values: drop those rows first.")
         unique, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
         few = len(unique) <= LABELS and n >= ROWS_PER_LABEL * len(unique)
-        if values.dtype.kind != "f" or len(unique) == 1 or (whole if by_type else few):
+        if not number or len(unique) == 1 or (pd.api.types.is_integer_dtype(column) if by_type else few):
             codes = np.unique(codes * len(unique) + inverse, return_inverse=True)[1]
         else:
             numbers.append(ndtri((np.cumsum(counts) - 0.5 * counts)[inverse] / n))  # midranks less one half
     scores = np.stack(numbers, axis=1) if numbers else np.zeros((n, 0))
     return Given(torch.as_tensor(codes), torch.as_tensor(scores))
-
-
-def _values(series: pd.Series, name: str) -> tuple[np.ndarray, bool]:
-    """Return numbers as float64 and everything else as codes, and whether the type is one of whole numbers."""
-    import pandas as pd
-
-    if bool(series.isna().any()):
-        raise ValueError(f"{name} has {int(series.isna().sum())} missing values: drop those rows or name a category.")
-    if pd.api.types.is_bool_dtype(series) or not (
-        pd.api.types.is_numeric_dtype(series) or pd.api.types.is_datetime64_any_dtype(series)
-    ):
-        return np.asarray(pd.factorize(series)[0]), True
-    numbers = series.astype("int64") if pd.api.types.is_datetime64_any_dtype(series) else series
-    values = numbers.to_numpy(dtype=np.float64)
-    if not np.isfinite(values).all():
-        raise ValueError(f"{name} has infinite values: drop those rows first.")
-    return values, pd.api.types.is_integer_dtype(series)
 
 
 # Its kernel and features --------------------------------------------------------------------------------------------
@@ -330,5 +318,6 @@ def conditional_hsic(
         c = found.rows.to(z)
         kernel = given_kernel(c, mixed=found.mixed)
         operator = smooth_operator(landmark_features(kernel, c, GIVEN_FEATURES)(c), kernel(c), weights)
-    against = partial(statistic, normalized=estimator == "normalized", operator=operator)
-    return require_value(symmetric(z, s, kernel_z, kernel_s, against), "conditional_hsic").clamp_min(0.0)
+    normalized = estimator == "normalized"
+    value = dependence(z, s, kernel_z=kernel_z, kernel_s=kernel_s, normalized=normalized, operator=operator)
+    return require_value(value, "conditional_hsic").clamp_min(0.0)

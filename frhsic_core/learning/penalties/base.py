@@ -22,7 +22,7 @@ from frhsic_core.conditional._smoothing import counted_range
 from frhsic_core.joint.contraction import (
     Frame,
     GradientTerm,
-    standardize,
+    standardized,
     standardized_frame,
     whiten,
     whitened_frame,
@@ -332,7 +332,7 @@ class KernelPenalty(Penalty):
     def scaled(self, z: Tensor, weights: Tensor | None = None) -> Tensor:
         """Return Z scaled by ``scale``, with the rows that count; mean and variance are weighted."""
         if self.scale == "standardize":
-            return standardize(z, weights)
+            return standardized(z, weights)[0]
         if self.scale == "whiten":
             return whiten(z, weights)
         if self.scale == "minmax":
