@@ -303,10 +303,6 @@ def _pivoted(kernel: Kernel, x: Tensor, *, most: int) -> Factor | None:
 # Sums over rows of two thin matrices ---------------------------------------------------------------------------------
 
 
-RowSums = Callable[[Tensor, Tensor, Tensor], tuple[Tensor, ...]]
-"""Features of Z and S of some rows, and the weights of these rows as a column, to sums over these rows."""
-
-
 @dataclass(frozen=True)
 class ThinPair:
     """Two samples in float64, their features, and the weights ``(n,)`` of their rows, visited in blocks of rows."""
@@ -317,8 +313,8 @@ class ThinPair:
     factor_s: Factor
     weights: Tensor
 
-    def over_rows(self, function: RowSums, *, root: bool = True) -> tuple[Tensor, ...]:
-        """Return the sums over blocks of rows of ``function`` of the features of Z and of S, and the weights."""
+    def over_rows(self, function: Callable[..., tuple[Tensor, ...]], *, root: bool = True) -> tuple[Tensor, ...]:
+        """Return the sums over blocks of rows of ``function`` of the features of Z and S and the weights, a column."""
 
         def part(weights: Tensor, z: Tensor, s: Tensor) -> tuple[Tensor, ...]:
             return function(self.factor_z(z, root=root), self.factor_s(s, root=root), weights)

@@ -106,7 +106,14 @@ def khgr(
     (0.741, 1.0)
     """
     z, s = as_pair(z, s)
-    filters = [_shrink(z.shape[-2] * eta) for eta in _ridges(ridge)]
+    pair = ridge if isinstance(ridge, tuple | list) else (ridge, ridge)
+    if len(pair) != 2:
+        raise ValueError(f"ridge has {len(pair)} values: pass one positive number, or two for (eta_Z, eta_S).")
+    if not all(math.isfinite(eta) and eta > 0 for eta in pair):
+        raise ValueError(
+            f"ridge is {ridge}: it must be positive; without regularisation the sample kHGR is one for every sample."
+        )
+    filters = [_shrink(z.shape[-2] * float(eta)) for eta in pair]
     value, change = _norm(z, s, (kernel_z, kernel_s), filters, "khgr")
     eps = torch.finfo(value.dtype).eps
     # Below one by definition; rounding can reach it when the ridge is tiny.
@@ -115,18 +122,6 @@ def khgr(
 
 def _shrink(shift: float) -> Filter:
     return lambda values: (values / (values + shift), math.sqrt(shift) / (values + shift))
-
-
-def _ridges(ridge: float | tuple[float, float]) -> tuple[float, float]:
-    pair = ridge if isinstance(ridge, tuple | list) else (ridge, ridge)
-    if len(pair) != 2:
-        raise ValueError(f"ridge has {len(pair)} values: pass one positive number, or two for (eta_Z, eta_S).")
-    first, second = float(pair[0]), float(pair[1])
-    if not all(math.isfinite(eta) and eta > 0 for eta in (first, second)):
-        raise ValueError(
-            f"ridge is {ridge}: it must be positive; without regularisation the sample kHGR is one for every sample."
-        )
-    return first, second
 
 
 def _norm(

@@ -216,31 +216,16 @@ def hsic_test(
             kernel_z = resolve_kernel(kernel_z, z, name="kernel_z")
         if given is None or kernel_s is not None or categorical:
             kernel_s = resolve_kernel(kernel_s, s, name="kernel_s", categorical=categorical)
-        found = _each(z, s, kernel_z, kernel_s, given, request)
-    value, statistic, threshold = (number.to(dtype) for number in found[:3])
-    return IndependenceTest(value, statistic, threshold, found.pvalue, method, alpha)
-
-
-def _each(
-    z: Tensor,
-    s: Tensor,
-    kernel_z: Kernel | None,
-    kernel_s: Kernel | None,
-    given: ArrayLike | None,
-    request: Request,
-) -> Decision:
-    """Return the test of a batch, one sample after the other."""
-    n = z.shape[-2]
-    batch = one_entry(z, s, kernel_z, kernel_s).shape
-    stacked = isinstance(given, Tensor) and batch and given.shape[: len(batch)] == batch and given.ndim > len(batch)
-    shared = None if given is None or stacked else read_given(given, n)
-    found = []
-    for i, sample in elements(z, s, kernel_z, kernel_s, batch):
-        own = read_given(given[i], n) if isinstance(given, Tensor) and stacked else shared
-        found.append(_one(*sample, own, request))
-    if not found:
-        return Decision(*4 * (z.new_empty(batch),))
-    return Decision(*(torch.stack(parts).reshape(batch) for parts in zip(*found, strict=True)))
+        n, batch = z.shape[-2], one_entry(z, s, kernel_z, kernel_s).shape
+        stacked = isinstance(given, Tensor) and batch and given.shape[: len(batch)] == batch and given.ndim > len(batch)
+        shared = None if given is None or stacked else read_given(given, n)
+        found = []
+        for i, sample in elements(z, s, kernel_z, kernel_s, batch):
+            own = read_given(given[i], n) if isinstance(given, Tensor) and stacked else shared
+            found.append(torch.stack(_one(*sample, own, request)))
+        every = torch.stack(found, -1).reshape(4, *batch) if found else z.new_empty(4, *batch)
+    value, statistic, threshold = every[:3].to(dtype)
+    return IndependenceTest(value, statistic, threshold, every[3], method, alpha)
 
 
 def _one(

@@ -74,17 +74,6 @@ class PairSums:
         return traces / (n - 1) / n, variance / n**2, self.shape.prod() / 2.0
 
 
-def pair_sums(z: Tensor, s: Tensor, kernel_z: Kernel, kernel_s: Kernel, *, method: str) -> PairSums:
-    """Return the sums that the fit ``method`` needs, of one sample ``(n, d)`` and ``(n, p)``.
-
-    O(n r²) time where both Gram matrices have small rank r, O(n²(d + p)) otherwise (O(n³) for the spectral fit up to
-    4,096 rows, above which the skewness comes from 2,048 rows).
-    """
-    pair = thin_pair(z, s, kernel_z, kernel_s)
-    found = None if pair is None else _thin_sums(pair, method)
-    return found if found is not None else _all_pairs_sums(z, s, kernel_z, kernel_s, method=method)
-
-
 # Thin matrices -------------------------------------------------------------------------------------------------------
 
 
@@ -157,12 +146,17 @@ def fitted_groups(
     """Return Σ n_g HSIC_g of groups of rows, its p-value and critical value by the fits, and whether nothing varies.
 
     The groups are independent, so their cumulants add up. Groups with fewer than six rows are left out.
+
+    O(n r²) time where both Gram matrices have small rank r, O(n²(d + p)) otherwise (O(n³) for the spectral fit up to
+    4,096 rows, above which the skewness comes from 2,048 rows).
     """
     moments = []
     for rows in groups:
         if len(rows) < min(6, len(z)):
             continue
-        sums = pair_sums(z[rows.to(z.device)], s[rows.to(z.device)], kernel_z, kernel_s, method=method)
+        group = z[rows.to(z.device)], s[rows.to(z.device)], kernel_z, kernel_s
+        pair = thin_pair(*group)
+        sums = (None if pair is None else _thin_sums(pair, method)) or _all_pairs_sums(*group, method=method)
         if bool(sums.constant):
             continue
         mean, variance, shape = sums.fitted(method)

@@ -297,18 +297,6 @@ def bins_of(n: int, generator: torch.Generator, strata: list[Tensor], *, bins: i
 # The statistics of all orders ----------------------------------------------------------------------------------------
 
 
-class Permuted(NamedTuple):
-    """Statistics of the sample and of B permutations, ``(1 + B, windows)``, and where Z or S is constant.
-
-    With the cross-covariance Σ_g of the features in each group g of rows, ``by_value`` is Σ_g n_g‖Σ_g‖² and ``pooled``
-    is ‖Σ_g n_g Σ_g‖²/n. Both are n·HSIC_b if there is one group.
-    """
-
-    by_value: Tensor
-    pooled: Tensor
-    constant: Tensor
-
-
 def nothing_left(gram: Tensor, centered: Tensor) -> Tensor:
     """Return whether nothing but rounding is left of matrices ``(..., n, n)`` after centering."""
     n = gram.shape[-1]
@@ -396,8 +384,11 @@ def bin_statistics(
     groups: list[Tensor],
     sets: list[Tensor],
     orders: list[Tensor],
-) -> Permuted:
-    """Return the statistics for orders ``(1 + B, bins)`` of the bins of each set, from features.
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the statistics for orders ``(1 + B, bins)`` of the bins of each set, from features, and what is constant.
+
+    With the cross-covariance Σ_g of the features in each group g of rows, *by value* is Σ_g n_g‖Σ_g‖² and *pooled* is
+    ‖Σ_g n_g Σ_g‖²/n, ``(1 + B, windows)`` each. Both are n·HSIC_b if there is one group.
 
     The permutations of bins are a subgroup of all permutations, so the rank of the observed statistic has the exact
     level. All bins of a set lie in one group.
@@ -433,7 +424,7 @@ def bin_statistics(
     for x in (features_z.x, features_s.x):
         constant = constant | all(bool((x[rows] == x[rows[:1]]).all()) for rows in groups)
     together = [torch.as_tensor(cross).square().sum(-1) / n for cross in pooled]
-    return Permuted(by_value, torch.stack(together, -1), constant)
+    return by_value, torch.stack(together, -1), constant
 
 
 def _bin_products(
@@ -476,26 +467,15 @@ def decide(statistic: Tensor, pvalue: Tensor, threshold: Tensor, constant: Tenso
     return Decision(statistic / n, statistic, torch.where(constant, 0.0, threshold), torch.where(constant, 1.0, pvalue))
 
 
-def rank_test(null: Tensor, alpha: float, *, least: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the p-value (1 + #{T_π ≥ least})/(1 + B) and the level-α critical value that it implies.
-
-    ``null`` is ``(B,)``. ``least`` is a little below the observed statistic: equal statistics (discrete attributes)
-    must count as equal whatever the order of summation.
-    """
-    count = len(null)
-    pvalue = (1.0 + (null >= least).sum(dtype=torch.float64)) / (1.0 + count)
-    # p ≤ α exactly when the statistic exceeds the m-th largest permuted one, m = ⌊α(B + 1)⌋.
-    m = int(alpha * (count + 1) * (1 + 1e-12))
-    return pvalue, null.topk(m).values[-1] if m else torch.full_like(least, torch.inf)
-
-
 def ranked(
     by_value: Tensor, pooled: Tensor, constant: Tensor, factors: tuple[float, ...], request: Request, n: int
 ) -> Decision:
     """Return the test from two tables ``(1 + B, windows)``; their first row belongs to the sample, the others do not.
 
     ``constant`` ``(windows,)`` says where nothing varies. The statistic of the aggregated test is the largest
-    standardized value of a row, and that of the permutation test, which has one window, is its value.
+    standardized value of a row, and that of the permutation test, which has one window, is its value. The p-value is
+    (1 + #{T_π ≥ least})/(1 + B), with ``least`` a little below the observed statistic: equal statistics (discrete
+    attributes) must count as equal whatever the order of summation.
     """
     values = by_value[:, 0]
     nothing = constant.all()
@@ -504,7 +484,12 @@ def ranked(
     else:
         values = standardized(torch.where(constant.repeat(2), 0.0, torch.cat([by_value, pooled], -1))).amax(-1)
         least = values[0] - _TIE
-    found = decide(values[0], *rank_test(values[1:], request.alpha, least=least), nothing, n)
+    null = values[1:]
+    pvalue = (1.0 + (null >= least).sum(dtype=torch.float64)) / (1.0 + len(null))
+    # p ≤ α exactly when the statistic exceeds the m-th largest permuted one, m = ⌊α(B + 1)⌋.
+    m = int(request.alpha * (len(null) + 1) * (1 + 1e-12))
+    threshold = null.topk(m).values[-1] if m else torch.full_like(least, torch.inf)
+    found = decide(values[0], pvalue, threshold, nothing, n)
     return found._replace(hsic=torch.where(nothing, 0.0, by_value[0, factors.index(1.0)] / n))
 
 
