@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from types import SimpleNamespace
 
 import numpy as np
@@ -13,7 +14,7 @@ import torch
 from frhsic_core import audit, gdp_bound, gdp_curve
 from frhsic_core.auditing import Audit, gdp_score
 from frhsic_core.auditing._input import CATEGORIES, Column, as_column, read_columns
-from frhsic_core.auditing._predictions import residuals
+from frhsic_core.auditing._predictions import residuals, sample_rows
 from frhsic_core.auditing._report import escape_markdown
 from frhsic_core.auditing._results import clean, exit_status, largest_gap, number
 
@@ -97,6 +98,19 @@ def test_the_same_numbers_from_every_kind_of_input(data: pd.DataFrame) -> None:
     assert [columns.sensitive[0].name for columns in found] == ["age", "sensitive", "sensitive", "age", "age"]
 
 
+def test_missing_values_are_counted_and_compared(data: pd.DataFrame) -> None:
+    holes = data.copy()
+    holes.loc[:9, "age"] = np.nan
+    holes.loc[10:14, "age"] = np.inf
+    holes.loc[15, "p"] = np.nan
+    found = audit(holes["p"], sensitive_features=holes["age"])
+    assert found["age"].rows == 240 - 16
+    entry = next(entry for entry in found.missing if entry.column == "age")
+    assert entry.missing == 15
+    assert entry.mean_missing == pytest.approx(holes["p"][:15].mean())
+    assert "age is missing or infinite in 15 of 240 rows" in str(found)
+
+
 def test_words_dates_and_ordered_categories_become_numbers() -> None:
     kinds = [f"k{k}" for k in range(CATEGORIES)]
     assert len(as_column(pd.Series(kinds), name="a", categorical=True).categories) == CATEGORIES
@@ -107,6 +121,23 @@ def test_words_dates_and_ordered_categories_become_numbers() -> None:
     degree = pd.Series(pd.Categorical(["high", "low", None], categories=["low", "high"], ordered=True))
     np.testing.assert_array_equal(as_column(degree, name="d", categorical=True).values, [1.0, 0.0, np.nan])
     assert as_column(pd.Series([True, False]), name="b", categorical=False).values.tolist() == [1.0, 0.0]
+
+
+def test_a_weighted_sample_has_the_weighted_mean() -> None:
+    values = np.arange(2000.0)
+    rows = sample_rows(2000, 2000, weight=values, random_state=1)
+    assert len(set(rows)) == len(rows)
+    assert values[rows].mean() == pytest.approx(np.average(values, weights=values), rel=0.03)
+    assert len(sample_rows(5000, 100, weight=None, random_state=1)) == 100
+
+
+def test_residuals_remove_numbers_and_categories() -> None:
+    generator = np.random.default_rng(0)
+    c = generator.normal(size=1500)
+    kind = generator.integers(0, 3, 1500).astype(float)
+    noise = 0.1 * generator.normal(size=1500)
+    left = residuals(np.sin(c) + kind**2 + noise, [Column("c", c), Column("kind", kind, ("a", "b", "c"))])
+    assert np.corrcoef(left, noise)[0, 1] > 0.97
 
 
 def test_residuals_are_cross_fitted() -> None:
@@ -191,6 +222,17 @@ def test_a_scorecard_has_no_calibration_but_everything_else(data: pd.DataFrame) 
     assert "calibration" in audit(300 + 550 * data["p"], **options | {"y_true": 600 + 9 * data["p"]})["age"].curves
 
 
+def test_a_dependence_without_a_certain_place_is_said() -> None:
+    """A test that rejects and a band that contains a constant must not read as two opposite verdicts."""
+    rng = np.random.default_rng(5)
+    age = rng.uniform(20, 70, 300)
+    score = 0.5 + 0.08 * rng.normal(size=300) * (1 + 3 * (age > 45))  # the spread depends on age, the mean does not
+    said = audit(score, sensitive_features={"age": age}).sentences
+    assert "depend on age, but no difference of the mean" in said[0]
+    where = next(sentence for sentence in said if sentence.startswith("The gap is largest"))
+    assert "This is not certain" in where
+
+
 def test_where_the_gap_is_largest() -> None:
     s = np.repeat(np.arange(100.0), 20)
     f = np.where((s >= 60) & (s < 80), 1.0, 0.0) + 0.01 * np.random.default_rng(6).normal(size=2000)
@@ -206,6 +248,22 @@ def test_where_the_gap_is_largest() -> None:
     while curve.gap[last + 1] >= 0.8 * curve.gap[top]:
         last += 1
     assert there == slice(first, last + 1)
+
+
+def test_intersections_of_categories_are_an_attribute() -> None:
+    """The means of all combinations, as pandas groups them; with numbers there is only the joint test."""
+    data = people(400).assign(town=["north", "south"] * 200)
+    data["p"] += 0.2 * ((data["sex"] == "f") & (data["town"] == "north"))
+    found = audit(data["p"], sensitive_features=data[["sex", "town"]])
+    assert [attribute.name for attribute in found.attributes] == ["sex", "town", "sex × town"]
+    expected = data.groupby(["sex", "town"])["p"].mean()
+    crossed = found["sex × town"]
+    assert crossed.categories == tuple(" × ".join(key) for key in expected.index)
+    np.testing.assert_allclose(crossed.curve.mean, expected)
+    assert crossed.gdp > max(found["sex"].gdp, found["town"].gdp)
+    assert found.joint is None
+    assert "f × north" in found.sentences[-2] + str(found)
+    assert [a.name for a in audit(data["p"], sensitive_features=data[["age", "town"]]).attributes] == ["age", "town"]
 
 
 def test_the_guarantee_is_the_bound_of_the_values() -> None:
@@ -255,3 +313,14 @@ def test_without_known_limits_or_with_weights_nothing_is_guaranteed() -> None:
     for scores, why in ((100 * p, "these are from .* divide them by 100"), (200 * p, r"these are from \S+ to \S+\.$")):
         with pytest.raises(ValueError, match=f"no guaranteed bound: it needs scores from 0 to 1, and {why}"):
             audit(scores, sensitive_features=age).check("gdp=0.1", guaranteed=True)
+
+
+def test_estimate_interval_and_bound_are_drawn_on_one_axis(data: pd.DataFrame) -> None:
+    """The axis starts at zero; a place has one decimal, of several hundred."""
+    audited = audit(data["p"], sensitive_features=data["age"].round())
+    found = audited["age"]
+    pattern = r'"interval wide" x1="(.*?)" x2="(.*?)".*?cx="(.*?)".*?"bound" points=".*? (.*?),'
+    [places] = re.findall(pattern, audited.to_html())
+    lengths = np.array(places, dtype=float) - 62
+    expected = np.array([found.curve.gdp_low, found.curve.gdp_high, found.curve.gdp, found.bound.bound])
+    np.testing.assert_allclose(lengths / lengths[-1], expected / found.bound.bound, atol=1e-3)

@@ -113,6 +113,12 @@ def test_the_groups_are_those_of_pandas(case) -> None:
         for k, part in enumerate(parts):
             low, high = stats.t.interval(0.95, len(part) - 1, part["p"].mean(), stats.sem(part["p"]))
             assert (groups.low[k], groups.high[k]) == (pytest.approx(low), pytest.approx(high))
+    page = re.sub(r"<[^>]+>", " ", found.to_html())
+    for k in range(len(groups)):
+        shown = f"{groups.rows[k]:,.0f} {number(groups.means[k])} {number(groups.low[k])} to {number(groups.high[k])}"
+        assert shown in " ".join(page.split())
+    sentence = next((said for said in found.sentences if said.startswith("A table with")), None)
+    assert sentence is None or f"largest difference of {number(np.ptp(groups.means.to_numpy()))} between" in sentence
 
 
 def test_the_picture_shows_everything_at_its_place(case) -> None:
@@ -244,6 +250,32 @@ def test_how_good_the_scores_are(case) -> None:
     said = next(said for said in found.sentences if said.startswith("The AUC"))
     for name in ("auc", "accuracy", "mean_score", "mean_label"):
         assert number(expected[name]) in said
+
+
+def test_is_this_much(case) -> None:
+    """The gap against chance, against the spread of the scores, and between two people."""
+    data, found = case
+    curve = found.curve
+    text = str(found)
+    if not (curve.is_flat and found.pvalue > 0.05):
+        assert f"The mean gap is {number(found.gdp / found.floor)} times" in text
+    share = found.gdp / data["p"].std(ddof=0)
+    assert f"It is {share:.0%} of the standard deviation" in text
+    said = next((said for said in found.sentences if said.startswith("On average")), None)
+    if said is not None:
+        pattern = (
+            r" s (\S+) get (\S+) points of 100 more than people with s (\S+) \(95% interval (\S+) to (\S+), by the"
+        )
+        last, size, first, low, high = re.search(pattern, said).groups()
+        last, first = (float(part.replace(",", "")) for part in (last, first))
+        at = {name: np.interp([first, last], curve.s, getattr(curve, name)) for name in ("low", "mean", "high")}
+        ends = at["low"][1] - at["high"][0], at["mean"][1] - at["mean"][0], at["high"][1] - at["low"][0]
+        assert [low, size, high] == [number(100 * end) for end in ends]
+        first, last = sorted((first, last))
+        if curve.smooth and (data["w"] == 1).all():
+            # Both are round numbers near the ends of the middle 80 % of people.
+            ends = np.quantile(data["s"], [0.1, 0.9])
+            assert abs(first - ends[0]) + abs(last - ends[1]) < 0.35 * np.ptp(ends)
 
 
 def test_the_interval_between_two_people_covers_the_truth() -> None:

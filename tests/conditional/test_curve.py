@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import binom
 
 from frhsic_core import gdp, gdp_curve
-from frhsic_core.conditional._curve import Smoother, local_polynomial
+from frhsic_core.conditional._curve import BINS, Smoother, local_polynomial
 from frhsic_core.paper.experiments import levels_and_coverage as study
 from frhsic_core.paper.runs.jobs import smoothed_gdp
 
@@ -130,3 +130,34 @@ def test_curves_are_those_on_record() -> None:
 
 if __name__ == "__main__":
     RECORD.write_text(json.dumps(curves(), indent=0) + "\n", encoding="utf-8")
+
+
+def test_many_rows_are_binned_and_the_answer_stays() -> None:
+    generator = np.random.default_rng(3)
+    s = generator.normal(size=20_000)
+    curve = gdp_curve(np.tanh(s), s)
+    assert len(curve.s) <= BINS
+    truth = np.abs(np.tanh(s) - np.tanh(s).mean()).mean()
+    assert curve.gdp == pytest.approx(truth, rel=0.01)
+    assert curve.rows.sum() == 20_000
+    assert curve.explained > 0.99
+
+
+def test_residuals_are_measured_from_zero() -> None:
+    generator = np.random.default_rng(5)
+    s = generator.normal(size=500)
+    off = Smoother(s).curve(np.full(500, 0.3), center=0.0)
+    assert off.gdp == pytest.approx(0.3)
+    assert gdp_curve(np.full(500, 0.3), s).gdp == pytest.approx(0.0, abs=1e-12)
+
+
+@pytest.mark.parametrize("levels", [False, True])
+def test_a_smaller_coverage_has_a_narrower_band_and_interval(levels: bool) -> None:
+    generator = np.random.default_rng(2)
+    s = generator.integers(0, 5, 300) if levels else generator.random(300)
+    f = s + generator.normal(size=300)
+    wide, narrow = (gdp_curve(f, s, alpha=alpha) for alpha in (0.05, 0.5))
+    np.testing.assert_array_equal(wide.mean, narrow.mean)
+    assert (wide.low < narrow.low)[wide.inside].all()
+    assert (wide.high > narrow.high)[wide.inside].all()
+    assert wide.gdp_low < narrow.gdp_low < wide.gdp < narrow.gdp_high < wide.gdp_high

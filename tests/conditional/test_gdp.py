@@ -89,6 +89,15 @@ def test_few_values_are_group_means_and_two_values_are_demographic_parity(genera
         torch.testing.assert_close(gdp(y, s), 2 * p * (1 - p) * (y[:ones].mean() - y[ones:].mean()).abs())
 
 
+def test_a_few_people_with_different_values_are_smoothed() -> None:
+    """Without smoothing each of twelve people would be a group, and GDP the mean deviation of pure noise."""
+    generator = np.random.default_rng(0)
+    noise = generator.normal(size=(200, 12))
+    alone = np.abs(noise - noise.mean(1, keepdims=True)).mean(1)
+    smoothed = gdp(noise, np.arange(12.0))
+    assert smoothed.mean() < 0.75 * alone.mean()
+
+
 @pytest.mark.parametrize("options", ESTIMATORS)
 def test_batch_is_a_loop(generator, options):
     y, s = sample(generator, 2, 3, 25)

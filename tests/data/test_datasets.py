@@ -122,6 +122,15 @@ def test_the_running_example(seeded: bool) -> None:
         ) / np.sqrt(data.n)
 
 
+def test_draws_repeat_and_differ() -> None:
+    first, again, other = (load_dataset("synthetic", n=50, random_state=seed) for seed in (1, 1, 2))
+    np.testing.assert_array_equal(first.X, again.X)
+    assert not np.array_equal(first.X, other.X)
+    state = torch.get_rng_state()
+    load_dataset("synthetic", n=50, random_state=torch.Generator().manual_seed(3))
+    assert torch.equal(state, torch.get_rng_state())
+
+
 def _adult(tmp_path: Path, **options: object) -> Dataset:
     table = adult.read(raw.adult(tmp_path / "adult.data"), keep_missing=True)
     return assemble(table, adult.RECIPE, name="adult", **options)  # type: ignore[arg-type]

@@ -143,3 +143,56 @@ def test_a_recipe_that_gives_other_counts_is_refused(tmp_path: Path) -> None:
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as name:
         RECORD.write_text(json.dumps(described(Path(name)), indent=0, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def test_adult_text_drops_rows_with_a_question_mark(tmp_path: Path) -> None:
+    table = adult.read(raw.adult(tmp_path / "adult.data"))
+    assert table.steps == [("rows of adult.data", 4), ('rows without "?"', 2)]
+    assert table.columns["age"].tolist() == [25, 33]
+    assert table.y.tolist() == [0, 1]
+    assert table.weights is not None
+    assert table.weights.tolist() == [1000, 3000]
+    assert not [name for name in table.columns if name.endswith("?")]
+
+
+def test_adult_reference_keeps_the_question_mark_as_a_level(tmp_path: Path) -> None:
+    table = adult.read(raw.adult(tmp_path / "adult.data"), keep_missing=True)
+    assert len(table.columns) == 4
+    assert list(table.columns)[: len(adult.NUMERIC) + 1] == ["age", *adult.NUMERIC]
+    assert table.columns["workclass_?"].tolist() == [0, 1, 0, 0]
+    assert table.columns["native-country_?"].tolist() == [0, 0, 0, 1]
+    assert table.groups["sex"] == ("sex_Female", "sex_Male")
+
+
+def test_compas_applies_the_filter_and_reads_no_name(tmp_path: Path) -> None:
+    path = tmp_path / "compas.csv"
+    raw.compas_frame().to_csv(path, index=False)
+    table = compas.read(path)
+    assert [rows for _, rows in table.steps] == [6, 4, 3, 2, 2, 2]
+    assert table.columns["age"].tolist() == [20, 45]
+    assert table.y.tolist() == [1, 0]
+    held = {*table.columns.columns, *table.groups}
+    assert not held & {"name", "first", "last", "dob", "id", "c_case_number"}
+    assert "invented" not in table.columns.to_csv()
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_crime_drops_sparse_columns_and_fills_the_rest_with_medians(tmp_path: Path, end: str) -> None:
+    table = raw.crime_table()
+    result = crime.read(raw.crime_file(tmp_path / "communities.data", table, end=end))
+    assert "PolicCars" not in result.columns
+    assert not {*crime.IDENTIFIERS, crime.TARGET} & set(result.columns)
+    assert result.columns.shape == (10, 128 - 5 - 1 - 1)
+    assert result.columns["OtherPerCap"][0] == np.median(table["OtherPerCap"][1:].astype(float))
+    np.testing.assert_array_equal(result.y, table[crime.TARGET].astype(float))
+
+
+def test_meps_joined_keeps_complete_rows_of_panel_19(tmp_path: Path) -> None:
+    frame = raw.meps_frame()
+    table = meps.read_joined(raw.gzipped_csv(tmp_path / "joined.csv.gz", frame))
+    wanted = frame[(frame["PANEL"] == 19) & (frame[[*meps.PANEL_19_FEATURES, meps.SENSITIVE]] >= 0).all(axis=1)]
+    assert 0 < len(wanted) < 30
+    np.testing.assert_array_equal(table.columns["AGE15X"], wanted["AGE15X"])
+    np.testing.assert_array_equal(table.y, wanted[meps.EXACT_LABEL])
+    np.testing.assert_allclose(table.weights, wanted[meps.WEIGHT])  # type: ignore[arg-type]
+    assert table.columns.shape[1] == 19

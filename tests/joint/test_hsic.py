@@ -22,15 +22,18 @@ from frhsic_core import (
     Laplacian,
     Linear,
     MultiScale,
+    Product,
     coco,
     distance_correlation,
     hsic,
     hsic_test,
     khgr,
+    median_bandwidth,
     mutual_information,
     normalized_hsic,
 )
 from frhsic_core.joint import conditional_hsic
+from frhsic_core.kernels import median_distance
 
 KERNELS = {
     "gaussian": Gaussian(0.8),
@@ -63,7 +66,10 @@ def test_unbiased_is_the_u_statistic_over_4_tuples(n: int, generator: torch.Gene
     assert value.item() == pytest.approx(tuple_hsic(Gaussian(1.0)(z), Gaussian(1.0)(s)), rel=1e-10, abs=1e-14)
 
 
-def test_several_attributes() -> None:
+def test_several_attributes(generator: torch.Generator) -> None:
+    z, s = draw(generator, 30, 2, 3)
+    kernel = Product([Gaussian(median_bandwidth(s[:, a])) for a in range(3)])
+    torch.testing.assert_close(hsic(z, s, kernel_s="product"), hsic(z, s, kernel_s=kernel))
     # Two fair coins and their exclusive or: each attribute alone is independent of Z, the pair determines it.
     coins = torch.tensor(list(itertools.product([0.0, 1.0], repeat=2)), dtype=torch.float64).repeat(10, 1)
     xor = (coins[:, 0] != coins[:, 1]).double()
@@ -109,8 +115,22 @@ def test_float32_is_close_to_float64(generator: torch.Generator) -> None:
     assert found.item() == pytest.approx(expected, rel=1e-5)
 
 
-def test_loss() -> None:
+def test_loss(generator: torch.Generator) -> None:
+    z, s = draw(generator, 20)
+    torch.testing.assert_close(HSICLoss(3.0)(z, s), 3 * hsic(z, s))
     assert "lam=3" in repr(HSICLoss(3.0))
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"), [("gaussian", Gaussian), ("laplacian", Laplacian), ("imq", InverseMultiquadric)]
+)
+def test_a_kernel_may_be_given_by_name(name: str, kind: type, generator: torch.Generator) -> None:
+    z, s = draw(generator, 12)
+    power = 1 if kind is Laplacian else 2
+    kernels = [kind(median_distance(x, power=power)) for x in (z, s)]
+    for statistic in (hsic, normalized_hsic):
+        expected = statistic(z, s, kernel_z=kernels[0], kernel_s=kernels[1])
+        torch.testing.assert_close(statistic(z, s, kernel_z=name, kernel_s=name), expected)
 
 
 SIX = np.arange(6.0)
@@ -132,7 +152,7 @@ MISTAKES: list[tuple[Callable[..., Any], dict[str, Any], type[Exception], str]] 
     (hsic_test, {"clusters": PAIRS}, ValueError, "clusters needs permutations"),
     (hsic_test, {"clusters": PAIRS[:3], "method": "permutation"}, ValueError, "clusters has shape"),
     (hsic_test, {"clusters": [0, 0, 0, 1, 1, 2], "method": "permutation"}, ValueError, "nothing to exchange"),
-    (hsic_test, {"clusters": [0, 0, 0, 1, 1, 1], "given": list("ababab")}, ValueError, "given varies"),
+    (hsic_test, {"clusters": PAIRS, "given": list("ababab")}, ValueError, "given varies"),
     (hsic_test, {"clusters": PAIRS, "given": SIX, "method": "aggregated"}, ValueError, "discrete given"),
     (hsic_test, {"given": ["a", None] * 3}, ValueError, "missing"),
     (hsic_test, {"given": [*SIX[:5], np.inf]}, ValueError, "infinite"),

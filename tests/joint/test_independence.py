@@ -198,6 +198,13 @@ def test_exact_p_value_at_alpha_rejects() -> None:
         assert bool(result.reject)
 
 
+def test_few_permutations_cannot_reject() -> None:
+    z = torch.linspace(0, 1, 30, dtype=torch.float64)
+    result = hsic_test(z, z, method="permutation", n_permutations=10)
+    assert result.threshold.item() == math.inf
+    assert not result.reject
+
+
 class Own:
     """A kernel of a user, with a bandwidth."""
 

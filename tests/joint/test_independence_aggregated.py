@@ -21,6 +21,7 @@ from frhsic_core.joint.independence.permutation import (
 )
 from frhsic_core.kernels import (
     Categorical,
+    Distance,
     Gaussian,
     Kernel,
     Laplacian,
@@ -92,6 +93,17 @@ def test_power_where_the_median_bandwidth_is_blind() -> None:
     assert int(single.reject.sum()) <= 7
 
 
+def test_kernels_without_a_bandwidth_give_the_permutation_test() -> None:
+    s = normal(15, 30, 1)
+    z = normal(16, 30, 2) + 0.4 * s
+    options = {"kernel_z": Distance(), "kernel_s": Distance(), "n_permutations": 99}
+    result = hsic_test(z, s, method="aggregated", random_state=torch.Generator().manual_seed(1), **options)
+    orders = random_orders(99, 30, torch.Generator().manual_seed(1))[1:]
+    null = torch.stack([hsic(z, s[order], kernel_z=Distance(), kernel_s=Distance()) for order in orders])
+    expected = (1 + (null >= hsic(z, s, kernel_z=Distance(), kernel_s=Distance())).sum()) / 100
+    assert result.pvalue.item() == pytest.approx(expected.item())
+
+
 def test_a_mixed_attribute_is_tested_with_a_product_kernel() -> None:
     """Z follows age for one sex and its opposite for the other: neither attribute alone shows it."""
     age, noise = normal(19, 80), normal(20, 80)
@@ -126,6 +138,14 @@ def test_rounding_is_no_evidence_where_no_order_changes_anything() -> None:
 def test_an_empty_batch_is_empty() -> None:
     result = hsic_test(torch.zeros(0, 8, 1), torch.zeros(0, 8, 1), method="aggregated")
     assert result.pvalue.shape == (0,)
+
+
+def test_each_sample_of_a_batch_is_standardized_alone() -> None:
+    s = normal(17, 2, 20, 1)
+    z = s + normal(18, 2, 20, 1)
+    both = hsic_test(z, s, method="aggregated", n_permutations=39, random_state=torch.Generator().manual_seed(2))
+    first = hsic_test(z[0], s[0], method="aggregated", n_permutations=39, random_state=torch.Generator().manual_seed(2))
+    assert both.statistic[0].item() == pytest.approx(first.statistic.item())
 
 
 @pytest.mark.parametrize("count", [1, 3])

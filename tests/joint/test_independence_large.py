@@ -341,3 +341,12 @@ def test_clusters_keep_the_level_where_single_rows_do_not(method: str) -> None:
     low, high = stats.binom.interval(0.99, draws, 0.05)
     assert low <= int(hsic_test(z, s, clusters=people, **options).reject.sum()) <= high
     assert int(hsic_test(z, s, **options).reject.sum()) > 3 * high
+
+
+@pytest.mark.usefixtures("small_limits")
+def test_clusters_of_a_large_sample() -> None:
+    """Rows of one cluster may be among those that give the bandwidths or not: the cluster moves as a whole."""
+    z, s = sample(16, 60, 1, 0.9)
+    result = hsic_test(z, s, method="permutation", clusters=torch.arange(60) // 2, n_permutations=99)
+    assert result.hsic.item() == pytest.approx(hsic(z, s).item(), rel=1e-9)
+    assert bool(result.reject)

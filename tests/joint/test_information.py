@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import digamma
 from sklearn.feature_selection import mutual_info_regression
+from sklearn.metrics import mutual_info_score
 
 from frhsic_core.joint.information import mutual_information
 
@@ -77,6 +78,20 @@ def test_agrees_with_scikit_learn_on_integer_ages() -> None:
     # Neighbours one year older and one year younger tie at exactly one year: there the two jitters choose differently.
     assert mutual_information(z, ages).item() == pytest.approx(reference, abs=0.02)
     assert mutual_information(z, ages).item() == pytest.approx(-0.5 * math.log(1 - 0.36), abs=0.1)
+
+
+def test_two_discrete_variables() -> None:
+    z, s = (x.sign() for x in gaussian(6, 2000, 0.8))
+    plug_in = mutual_info_score(z.numpy()[:, 0], s.numpy()[:, 0])
+    assert mutual_information(z, s).item() == pytest.approx(plug_in, abs=0.06)
+
+
+def test_ties_have_no_effect_at_independence() -> None:
+    g = torch.Generator().manual_seed(7)
+    z = torch.randint(0, 5, (20, 300, 1), generator=g)
+    s = torch.randint(17, 90, (20, 300, 1), generator=g)
+    values = mutual_information(z, s)
+    assert abs(values.mean()) < 4 * values.std() / 20**0.5 + 0.02
 
 
 @given(st.integers(0, 10_000), st.floats(0.1, 50), st.floats(-100, 100))

@@ -92,6 +92,15 @@ def test_lipschitz_constant_holds_and_is_reached(kernel: Kernel, constant: float
     assert 0.99 * constant <= ratio.max() <= constant * (1 + 1e-6)
 
 
+def test_bandwidths_may_differ_along_the_batch(generator: torch.Generator) -> None:
+    x = torch.randn(3, 6, 2, generator=generator, dtype=torch.float64)
+    bandwidth = torch.tensor([0.5, 1.0, 2.0])
+    for kind in (Gaussian, MultiScale, Laplacian, InverseMultiquadric):
+        stacked = kind(bandwidth)(x)
+        for b in range(3):
+            torch.testing.assert_close(stacked[b], kind(bandwidth[b].item())(x[b]))
+
+
 def test_categories_are_equal_if_all_their_columns_are() -> None:
     x = torch.tensor([[0.0, 0.0], [0.0, 1.0], [1.0, 1.0], [0.0, 1.0]])
     equal = (x.unsqueeze(0) == x.unsqueeze(1)).all(-1).float()

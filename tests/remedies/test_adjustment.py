@@ -155,6 +155,17 @@ def test_scores_alone_are_what_the_wrapper_does(method: str) -> None:
     np.testing.assert_array_equal(adjust_scores(p, sensitive_features=frame, method=method), expected)
 
 
+@pytest.mark.parametrize("unit", [1.0, 600.0])
+def test_people_of_the_same_age_keep_their_order(unit: float) -> None:
+    p, frame = scores()
+    new = adjust_scores(unit * p, sensitive_features=frame)
+    for _, rows in frame.groupby(["age", "sex"]).indices.items():
+        order = np.argsort(p[rows], kind="stable")
+        assert (np.diff(new[rows][order]) >= 0).all()
+    assert float(distance_correlation(new, frame["age"])) < 0.2 * float(distance_correlation(p, frame["age"]))
+    assert abs(new.mean() - unit * p.mean()) < 0.01 * unit
+
+
 @pytest.mark.parametrize("method", ["rank", "mean"])
 def test_a_saved_adjustment_gives_the_same_scores_one_by_one(tmp_path: Path, method: str) -> None:
     p, frame = scores()

@@ -92,6 +92,18 @@ def test_no_remedy_is_a_candidate_and_each_league_has_its_own_baseline() -> None
         RemedyComparison(table, table[~table["needs_s"]], "classification").best(needs_s=True)
 
 
+def test_a_strength_blends_predictions(people: Any) -> None:
+    """A linear learner would undo an invertible change of X; half of the blend lies between the two models."""
+    X, y, s = people
+    grid = {"leace_spline": [0.0, 0.5, 1.0]}
+    found = compare_remedies(X, y, sensitive_features=s["age"], remedies=grid, learners=["linear"], n_splits=1)
+    rows = found.table.set_index(["remedy", "strength"])
+    none, half, whole = (rows.loc[("leace_spline", t)] for t in (0.0, 0.5, 1.0))
+    plain = rows.loc[("none", 0.0)]
+    assert (none["score"], none["dcor"]) == (pytest.approx(plain["score"]), pytest.approx(plain["dcor"]))
+    assert whole["dcor"] < 0.8 * half["dcor"] < 0.8 * 0.98 * none["dcor"]
+
+
 def test_non_dominated_by_brute_force() -> None:
     rng = np.random.default_rng(0)
     u, d = rng.integers(0, 6, size=(2, 60)).astype(float)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from sklearn.linear_model import LinearRegression
@@ -208,3 +209,15 @@ def test_the_signs_of_eigenvectors_do_not_matter(monkeypatch: pytest.MonkeyPatch
     before = eraser.fit_transform(X, sensitive_features=s)
     monkeypatch.setattr(np.linalg, "eigh", flipped)
     np.testing.assert_allclose(eraser.fit_transform(X, sensitive_features=s), before, atol=1e-7)
+
+
+def test_mixed_and_several_attributes(sample: Any) -> None:
+    X, age = sample
+    rng = np.random.default_rng(0)
+    sex = pd.Series(rng.choice(["f", "m"], 400), name="sex")
+    X = X + np.where(sex == "f", 1.0, 0.0)[:, None] * [0, 0, 0, 1000, 0]
+    both = pd.DataFrame({"age": age, "sex": sex})
+    for remedy in (AttributeEraser(min_correlation=0.0), KernelEraser(min_correlation=0.0)):
+        erased = remedy.fit(X, sensitive_features=both).transform(X)
+        for target in (age, (sex == "f").astype(float)):
+            assert r2(erased, target) < 1e-2

@@ -199,6 +199,11 @@ def test_settings_are_those_of_the_stored_runs() -> None:
         lams = of_rows(experiment="main", rows="method == 'frhsic'", formula="lam.unique()")
         assert lams.values[protocol] == pytest.approx(sorted(part["lam"].unique()))
     assert ask(formula="bins", rows="method in ['laftr', 'mmd_binned']").values["text"] == (10.0, 4.0)
+    # A condition that holds in one protocol alone, and a setting that no penalty has.
+    edges = ask(formula="bins", rows="method == 'mmd_binned' and edges == 'width'")
+    assert edges.values == {"text": 10.0, "reference": None}
+    assert "reference" in edges.note
+    assert "no such setting" in ask(formula="policy", rows="method == 'reg_gdp'").why
     # Several values are never taken for the one that is printed.
     sizes = of_rows(experiment="cost", rows="part == 'epoch'", formula="n.unique()")
     assert max(sizes.values["any"]) == 20_000
@@ -228,6 +233,21 @@ def test_intervals_by_hand() -> None:
 def test_range_of_five_normal_draws() -> None:
     draws = np.random.default_rng(1).standard_normal((200_000, 5))
     assert np.ptp(draws, axis=1).mean() == pytest.approx(FIVE_RANGE, abs=0.01)
+
+
+def test_certificates_say_what_breaks_and_what_holds() -> None:
+    answer = QUERIES["certificates"](
+        statement="Remark B.3", contains=["distinct values: ", "tied values: the limit as"]
+    )
+    assert answer.values["any"] == ("holds", "fails as stated")
+    assert answer.note.index("fails as stated") < answer.note.index("holds: distinct values")
+    assert "no certificate" in QUERIES["certificates"](statement="Remark B.3", contains=["nothing of the kind"]).why
+    told = QUERIES["certificates"](
+        statement="Remark B.3", contains=["distinct values: "], beside=["tied values: the li"]
+    )
+    assert told.values["any"] == ("holds",)
+    assert "beside it, not judged, fails as stated: tied values" in told.note
+    assert QUERIES["certificates"](statement="Remark B.3", contains=["distinct values: "], beside=["nothing"]).why
 
 
 @pytest.mark.parametrize(

@@ -39,6 +39,15 @@ def test_signed_rank_with_ties_and_zeros_by_enumeration(d: list[float]) -> None:
     assert signed_rank(np.array(d, float)) == pytest.approx(expected)
 
 
+def test_level_and_power() -> None:
+    """At most 5 % under the null, and far more off it."""
+    rng = np.random.default_rng(3)
+    null = np.mean([signed_rank(d) < 0.05 for d in rng.normal(size=(1000, 25))])
+    shifted = np.mean([signed_rank(d) < 0.05 for d in rng.normal(0.6, 1.0, size=(300, 25))])
+    assert 0.03 < null < 0.07
+    assert shifted > 0.75
+
+
 def test_holm_is_closed_testing_with_bonferroni() -> None:
     """The adjusted value is the largest Bonferroni value of any set of hypotheses that holds this one."""
     p = np.array([0.012, 0.2, 0.001, 0.04, 0.012, 0.9])
@@ -63,6 +72,22 @@ def test_the_interval_contains_zero_where_the_corrected_test_is_not_significant(
         d = base + shift
         outside = abs(d.mean()) > t_interval(d)[1] * corrected_scale(25)
         assert outside == (corrected_t(d)[1] < 0.05)
+
+
+def test_corrected_t_holds_its_level_where_splits_overlap() -> None:
+    """Two methods without a true difference: the plain test errs far too often over re-splits, the corrected not.
+
+    Re-splitting one sample makes the differences agree with each other, not with the truth.
+    """
+    rng = np.random.default_rng(5)
+    plain, corrected = [], []
+    for _ in range(300):
+        gap = rng.normal(size=100)  # of the two methods' losses, row by row
+        d = np.array([gap[rng.permutation(100)[80:]].mean() for _ in range(25)])
+        plain.append(signed_rank(d) < 0.05)
+        corrected.append(corrected_t(d)[1] < 0.05)
+    assert np.mean(plain) > 0.2
+    assert np.mean(corrected) < 0.08
 
 
 def test_a_table_of_comparisons_against_plain_statistics() -> None:

@@ -106,6 +106,12 @@ def test_the_interval_of_the_area_is_a_percentile_bootstrap() -> None:
     assert found["naup_high"] == pytest.approx(high, abs=(high - inner_high) / 2)
 
 
+def test_error_is_better_when_lower_in_a_regression() -> None:
+    rows = sweep_of(2, 0.0)
+    assert Frontiers.from_rows(rows).higher
+    assert not Frontiers.from_rows(rows.assign(task="regression")).higher
+
+
 def test_grid_and_names() -> None:
     rows = sweep_of(2, 0.0)
     assert len(on_grid(rows, [10.0])) == 2 + 2 * 2

@@ -18,7 +18,7 @@ import pytest
 import requests
 
 from frhsic_core.data import files
-from frhsic_core.paper.experiments import experiment_for
+from frhsic_core.paper.experiments import GRIDS, SPLITS, experiment_for
 from frhsic_core.paper.runs import runner as run_module
 from frhsic_core.paper.runs.plan import Experiment, Stack, Task, stacks_of
 from frhsic_core.paper.runs.store import ResultStore, StoreError
@@ -149,6 +149,24 @@ def test_a_row_says_what_was_trained(tiny_store: ResultStore) -> None:
     assert {"code", "torch", "numpy", "python", "device"} <= set(environment)
 
 
+def test_presets_are_what_their_names_promise() -> None:
+    full, smoke = (experiment_for("main", preset) for preset in ("full", "smoke"))
+    assert {job.lams for job in full.jobs} == {(0.0,), GRIDS["full"]}
+    assert {job.splits for job in full.jobs} == {SPLITS["full"]}
+    assert SPLITS["full"][:5] == SPLITS["text"] == (42, 43, 44, 45, 46)
+    assert set(GRIDS["text"]) == {0.1, 1, 10, 100, 500} < set(GRIDS["full"])
+    recipes = [{replace(job.recipe, task=None, epochs=0) for job in plan.jobs} for plan in (full, smoke)]
+    assert recipes[0] == recipes[1]
+    assert {job.data for job in smoke.jobs} == {("synthetic", "text")}
+    assert {job.recipe.task.protocol for job in smoke.jobs} == {"text", "reference"}
+    for protocol in ("text", "reference"):
+        tasks = {job.recipe.task for job in full.jobs}
+        crime = {task.variant for task in tasks if task.dataset == "crime" and task.protocol == protocol}
+        assert crime == {"text", "reference"}
+    reference = experiment_for("main", "full", protocols=("reference",), datasets=("adult",), methods=("frem",))
+    assert [len(job.models) for job in reference.jobs] == [225]
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -161,6 +179,13 @@ def test_a_row_says_what_was_trained(tiny_store: ResultStore) -> None:
 def test_wrong_arguments_are_explained(arguments, words) -> None:
     with pytest.raises(ValueError, match=words):
         experiment_for(**{"name": "main", **arguments})
+
+
+def test_the_weight_of_a_stack_is_what_it_trains_on() -> None:
+    job, other = stacks_of([Task("compas", "text", "text")], ("unfair", "frhsic"), (1.0, 2.0), (42,))
+    assert other.weight == 2 * job.weight > 0
+    longer = replace(job, recipe=replace(job.recipe, epochs=400))
+    assert longer.weight == 2 * job.weight
 
 
 def test_the_time_left_is_that_of_the_jobs_left(tmp_path, tiny: Experiment, monkeypatch, part_of) -> None:

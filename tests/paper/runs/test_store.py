@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from frhsic_core import atomic_files
-from frhsic_core.paper.runs.plan import Experiment, Stack
+from frhsic_core.paper.runs.plan import Experiment, Recipe, Stack, Task
 from frhsic_core.paper.runs.store import ResultStore, StoreError
 
 
@@ -111,3 +111,10 @@ def test_missing_stacks_are_exactly_what_is_lacking(tmp_path, tiny: Experiment, 
     left = [job for job in tiny.missing(store.done()) if job.recipe.method == "frhsic"]
     assert [(job.lams, job.splits) for job in left] == [((1.0,), (43,))]
     assert tiny.missing(tiny.keys()) == []
+
+
+def test_a_recipe_that_differs_has_rows_of_its_own() -> None:
+    recipe = Recipe(Task("compas", "text", "text"), "frhsic")
+    keys = {recipe.key, replace(recipe, epochs=100).key, replace(recipe, settings=(("estimator", "unbiased"),)).key}
+    keys.add(replace(recipe, task=Task("compas", "reference", "text")).key)
+    assert len(keys) == 4

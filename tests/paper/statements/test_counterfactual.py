@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from frhsic_core.joint import hsic
-from frhsic_core.paper.statements.counterfactual import FiniteSCM, independent
+from frhsic_core.paper.statements.counterfactual import FiniteSCM, independent, xor
 
 HALF = Fraction(1, 2)
 
@@ -25,6 +25,18 @@ def test_hsic_of_the_law_is_hsic_of_a_sample_with_the_same_frequencies() -> None
     rows = [(z, s) for s in (0, 1) for z, count in zip(model.table[s], (2, 1, 1), strict=True) for _ in range(count)]
     z, s = zip(*rows, strict=True)
     assert float(model.hsic()) == pytest.approx(float(hsic(z, s, kernel_z=Delta(), kernel_s=Delta())))
+
+
+def test_exclusive_or() -> None:
+    model = xor()
+    assert model.hsic() == 0
+    assert not model.counterfactually_fair
+
+
+def test_a_fair_model() -> None:
+    model = FiniteSCM([[0, 1, 2], [0, 1, 2]], independent([HALF, HALF], [Fraction(1, 3)] * 3))
+    assert model.counterfactually_fair
+    assert model.hsic() == 0
 
 
 def test_units_that_never_occur_do_not_count() -> None:

@@ -138,6 +138,13 @@ def test_a_bound_for_gdp_with_too_small_a_slack_or_mean_is_caught(monkeypatch: p
     assert {parity_gap.gdp_of_groups(quick=True)[i].verdict for i in (2, 4)} == {"fails as stated"}
 
 
+def test_rows_of_a_hidden_function_differ_from_independent_ones_only_in_a_shared_cell() -> None:
+    """Two rows share one of six cells with probability 1/6, and then their scores agree instead of half of the time."""
+    distance, reached = parity_gap.no_free_lunch()
+    assert distance.middle == pytest.approx(1 / 6 * 1 / 2)
+    assert reached.upper > 0.999
+
+
 def test_a_bound_without_an_assumption_that_is_below_one_half_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     right = parity_gap.gdp_bound
     monkeypatch.setattr(parity_gap, "gdp_bound", lambda *args, **options: replace(right(*args, **options), bound=0.49))
