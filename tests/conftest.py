@@ -18,6 +18,7 @@ os.environ.setdefault("MKL_NUM_THREADS", "1")
 
 import pytest
 import torch
+from records import Records
 
 # pytest collects `frhsic_core/joint/hsic.py` for its doctests and binds the module to `frhsic_core.joint.hsic` if the
 # package was not imported before. The function of that name would then be hidden from every test that follows.
@@ -107,6 +108,11 @@ def in_turn(items: list[pytest.Item]) -> list[pytest.Item]:
     return sorted(items, key=turn)
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option that writes records."""
+    parser.addoption("--record", action="store_true", help="write the records of the tests again; see tests/records.py")
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Skip what this machine cannot run, note the part of the project, and put the tests of workers in turn."""
     if hasattr(config, "workerinput"):
@@ -192,6 +198,12 @@ def _private_folders(request: pytest.FixtureRequest) -> None:
         monkeypatch.setenv("FRHSIC_CACHE", str(folder / "cache"))
         if request.node.get_closest_marker("data") is None:
             monkeypatch.delenv("FRHSIC_DATA", raising=False)
+
+
+@pytest.fixture
+def recorded(request: pytest.FixtureRequest) -> Records:
+    """Return the records beside the test."""
+    return Records(request.path.parent, write=request.config.getoption("--record"))
 
 
 @pytest.fixture(scope="module")

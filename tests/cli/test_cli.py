@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import os
 import re
 import shlex
@@ -16,6 +15,7 @@ from typing import Any
 
 import pytest
 import typer
+from records import Records
 from rich.console import Console
 from typer.testing import CliRunner
 
@@ -36,9 +36,6 @@ def commands(command: Any, path: tuple[str, ...] = ()) -> dict[tuple[str, ...], 
 COMMANDS = commands(typer.main.get_command(APP))
 
 
-RECORD = Path(__file__).with_name("recorded.json")
-
-
 def described() -> dict[str, Any]:
     """Return the options of every command with their defaults, and what is printed about datasets."""
     found: dict[str, Any] = {}
@@ -49,12 +46,11 @@ def described() -> dict[str, Any]:
     for words in (["data", "list"], *(["data", "card", name] for name in available_datasets())):
         shown = CliRunner().invoke(APP, words).output
         found[" ".join(words)] = " ".join(re.sub(r"[^\w\s.,:+()-]", " ", shown).split())  # without the lines of a table
-    return json.loads(json.dumps(found))
+    return found
 
 
-def test_commands_and_what_they_print_of_datasets_are_on_record() -> None:
-    """Run this file with Python to write the record again."""
-    assert described() == json.loads(RECORD.read_text(encoding="utf-8"))
+def test_commands_and_what_they_print_of_datasets_are_on_record(recorded: Records) -> None:
+    recorded(described())
 
 
 @pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
@@ -137,7 +133,3 @@ def test_an_error_of_the_system_is_said_without_its_number(capsys: pytest.Captur
     assert capsys.readouterr().err == "The disk is full: free some.\n"
     cli.fail(FileNotFoundError(2, "No such file", "x.csv"))
     assert capsys.readouterr().err == "x.csv: No such file\n"
-
-
-if __name__ == "__main__":
-    RECORD.write_text(json.dumps(described(), indent=0, ensure_ascii=False) + "\n", encoding="utf-8")

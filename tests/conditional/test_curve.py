@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 import numpy as np
 import pytest
+from records import Records
 from scipy.stats import binom
 
 from frhsic_core import gdp, gdp_curve
@@ -89,9 +87,6 @@ def test_the_curve_has_less_error_than_the_other_estimators(shape: str) -> None:
     assert size["curve"] < 0.7 * min(size["smoothed"], size["authors"])
 
 
-RECORD = Path(__file__).with_name("curves.json")
-
-
 def curves() -> dict[str, dict[str, list[float]]]:
     """Return curves of ages, incomes, five values and a few people: with weights, from zero, at another level."""
     rng = np.random.default_rng(8)
@@ -119,17 +114,9 @@ def curves() -> dict[str, dict[str, list[float]]]:
     return found
 
 
-def test_curves_are_those_on_record() -> None:
-    """Run this file with Python to write the record again. Sums in another order move a number by far less."""
-    before, now = json.loads(RECORD.read_text(encoding="utf-8")), curves()
-    for name, rows in before.items():
-        for key, values in rows.items():
-            size = max(map(abs, values))
-            np.testing.assert_allclose(now[name][key], values, rtol=1e-6, atol=1e-9 * size, err_msg=f"{name}: {key}")
-
-
-if __name__ == "__main__":
-    RECORD.write_text(json.dumps(curves(), indent=0) + "\n", encoding="utf-8")
+def test_curves_are_those_on_record(recorded: Records) -> None:
+    """Sums in another order move a number by far less."""
+    recorded(curves(), "curves.json", rel=1e-6, abs_=1e-9, of_largest=True)
 
 
 def test_many_rows_are_binned_and_the_answer_stays() -> None:

@@ -1,26 +1,24 @@
 """Calls of the joint route, of kernels, bounds and laws, in each form and size, give the numbers on record.
 
-The record holds calls in Python under the number of rows, each with its values and its gradient in Z. If a change is
-meant, or a call is added with an empty list, run this file with Python: it writes the numbers. Read the difference.
+The record holds calls in Python under the number of rows, each with its values and its gradient in Z. A call is added
+with an empty list.
 """
 
 from __future__ import annotations
 
-import json
 from dataclasses import astuple, is_dataclass
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from records import Records
 
 from frhsic_core import arrays, bounds, joint, kernels, laws
 from frhsic_core.joint import contraction, factors, given, independence
 from frhsic_core.laws import finite, formulas, mercer, quadrature
 
-RECORD = Path(__file__).with_name("recorded.json")
 LAWS = (finite, formulas, mercer, quadrature, laws)
 MODULES = (arrays, kernels, bounds, *LAWS, contraction, factors, given, independence, joint)
 
@@ -57,16 +55,13 @@ SLOW = [pytest.param(n, marks=[pytest.mark.slow, pytest.mark.recorded]) for n in
 
 
 @pytest.mark.parametrize("n", [40, 300, *SLOW])
-def test_calls_give_the_recorded_numbers(n: int) -> None:
-    recorded, known = json.loads(RECORD.read_text(encoding="utf-8"))[str(n)], names(n)
-    now = {call: numbers(call, known) for call in recorded}
+def test_calls_give_the_recorded_numbers(n: int, recorded: Records) -> None:
+    known = names(n)
     # Sums of n² products in float64 and float32, with what cancels in a centered sum; features leave out a millionth.
     # Laws are right to about 1e-12.
-    reach = {call: 2e-3 if "float()" in call else 1e-10 if "Pair(" in call else 1e-5 for call in recorded}
-    wrong = {c: (now[c], recorded[c]) for c in now if now[c] != pytest.approx(recorded[c], rel=reach[c], abs=1e-12)}
-    assert not wrong
-
-
-if __name__ == "__main__":
-    record = {n: {c: numbers(c, names(int(n))) for c in calls} for n, calls in json.loads(RECORD.read_text()).items()}
-    RECORD.write_text(json.dumps(record, indent=0, ensure_ascii=False) + "\n", encoding="utf-8")
+    recorded(
+        {call: numbers(call, known) for call in recorded.read()[str(n)]},
+        part=str(n),
+        rel=lambda call: 2e-3 if "float()" in call else 1e-10 if "Pair(" in call else 1e-5,
+        abs_=1e-12,
+    )

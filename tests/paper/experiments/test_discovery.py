@@ -1,25 +1,21 @@
-"""Experiments are found by their plan: one module with a plan and queries is all that a new one needs.
-
-If a change of a plan is meant, run this file with Python: it writes the record of the plans again.
-"""
+"""Experiments are found by their plan: one module with a plan and queries is all that a new one needs."""
 
 from __future__ import annotations
 
 import ast
-import json
 import subprocess
 import sys
 import textwrap
 from pathlib import Path
 
 import pytest
+from records import Records
 
 import frhsic_core.paper as paper
 from frhsic_core.paper.experiments import EXPERIMENTS, PLANS, experiment_for, homes, module_of, plans_for, query_modules
 from frhsic_core.paper.runs.plan import Unit, digest
 
 FOLDER = Path(paper.__file__).parent
-RECORD = Path(__file__).with_name("plans.json")
 SLICE = textwrap.dedent(
     """
     from frhsic_core.paper.claims.answers import Answer, query
@@ -56,12 +52,12 @@ def test_a_new_module_is_found_without_a_list(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-c", script], check=True, cwd=tmp_path, env={"PYTHONPATH": str(tmp_path)})
 
 
-def test_names_keep_their_order_and_resolve() -> None:
+def test_names_keep_their_order_and_resolve(recorded: Records) -> None:
     assert list(PLANS) == list(homes())
     assert list(homes())[:3] == ["main", "live", "variants_best"]
     assert [table for tables in EXPERIMENTS.values() for table in tables] == list(homes())
     assert list(EXPERIMENTS)[2:] == sorted(list(EXPERIMENTS)[2:])
-    assert planned() == json.loads(RECORD.read_text(encoding="utf-8"))
+    recorded(planned(), "plans.json")
 
 
 def planned() -> dict[str, list[float | str]]:
@@ -132,7 +128,3 @@ def test_experiments_use_the_register_of_queries_and_little_else_of_the_ledger()
         register = {"frhsic_core.paper.claims.answers", "frhsic_core.paper.claims.rules"}
         allowed = register if path.is_relative_to(FOLDER / "experiments") else set()
         assert ledger <= allowed, path.name
-
-
-if __name__ == "__main__":
-    RECORD.write_text(json.dumps(planned(), indent=1) + "\n", encoding="utf-8")

@@ -1,13 +1,8 @@
-"""The experiments at their smallest size, and the samples that they draw, give the numbers on record.
-
-If a change is meant, run this file with Python: it writes the record again. Then read the difference.
-"""
+"""The experiments at their smallest size, and the samples that they draw, give the numbers on record."""
 
 from __future__ import annotations
 
-import json
 from functools import partial
-from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
@@ -15,12 +10,12 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from records import Records
 
 from frhsic_core.paper.experiments import experiment_for, remedies
 from frhsic_core.paper.experiments import levels_and_coverage as study
 from frhsic_core.paper.runs.jobs import run_job
 
-RECORD = Path(__file__).with_name("smoke.json")
 # Left out: timings, models that other tables have too, and what takes ten seconds.
 TABLES = (
     "main", "variants_best", "recommended_test", "rival_test", "audit_examples", "bound_tightness", "bandwidth_scaling",
@@ -44,7 +39,7 @@ def measured(table: str) -> dict[str, list[float]]:
         rows = run_job(job, device="cpu").rows
         for name in rows.columns.difference(sorted(TIMINGS)):
             if pd.api.types.is_numeric_dtype(rows[name]):
-                found[f"{table}/{number}/{name}"] = summary(rows[name])
+                found[f"{number}/{name}"] = summary(rows[name])
     return found
 
 
@@ -67,7 +62,7 @@ def drawn() -> dict[str, list[float]]:
     for unit in (dict(job.settings) | {"n": 50} for job in experiment_for("audit_coverage").jobs):
         key = ", ".join(unit[name] for name in ("law", "shape", "score"))
         found[f"audit, {key}"] = (*study.scores(unit, 1), np.atleast_1d(study.true_gdp(unit["law"], unit["shape"])))
-    return {f"drawn/{key}/{i}": summary(part) for key, parts in found.items() for i, part in enumerate(parts)}
+    return {f"{key}/{i}": summary(part) for key, parts in found.items() for i, part in enumerate(parts)}
 
 
 def remedied() -> dict[str, list[float]]:
@@ -78,37 +73,20 @@ def remedied() -> dict[str, list[float]]:
     with patch.object(remedies, "_LEARNERS", ("linear",)):
         for family, fits in remedies._FAMILIES.items():
             for _, method, learner, lam, values in fits(split):
-                found[f"remedied/{family}, {method}, {learner}, {lam}"] = summary(values)
+                found[f"{family}, {method}, {learner}, {lam}"] = summary(values)
     return found
 
 
-@pytest.mark.slow
-@pytest.mark.recorded
-@pytest.mark.parametrize("table", [*TABLES, "remedied"])
-@pytest.mark.filterwarnings("ignore")  # of other libraries
-def test_a_small_run_gives_the_recorded_numbers(table: str) -> None:
-    compare(table, {"remedied": remedied}.get(table, partial(measured, table))())
+# Other libraries warn.
+SLOW = [pytest.mark.slow, pytest.mark.recorded, pytest.mark.filterwarnings("ignore")]
+CASES = {table: partial(measured, table) for table in TABLES} | {"remedied": remedied, "drawn": drawn}
 
 
-def test_samples_have_the_recorded_numbers() -> None:
-    compare("drawn", drawn())
-
-
-def compare(table: str, now: dict[str, list[float]]) -> None:
-    recorded = json.loads(RECORD.read_text(encoding="utf-8"))
-    before = {name: values for name, values in recorded.items() if name.startswith(f"{table}/")}
-    assert now.keys() == before.keys()
+@pytest.mark.parametrize("table", [*(pytest.param(name, marks=SLOW) for name in (*TABLES, "remedied")), "drawn"])
+def test_a_small_run_gives_the_recorded_numbers(table: str, recorded: Records) -> None:
     # Differences of 10⁻⁷ grow along the steps of Adam; on an x86 processor with other versions they were below 10⁻³.
     # The solvers of linear models stop elsewhere in other versions: scores move by about 10⁻³,
     # and the weights of mixed classifiers by more.
     others = 0.1 if table == "remedied" else 1e-3
-    reach = {name: 0.25 if any(part in name for part in STEPS) else others for name in now}
-    same = {n: now[n] == pytest.approx(before[n], rel=reach[n], abs=1e-6, nan_ok=True) for n in now}
-    wrong = {name: (now[name], before[name]) for name in now if not same[name]}
-    assert not wrong
-
-
-if __name__ == "__main__":
-    every = {name: values for table in TABLES for name, values in measured(table).items()} | remedied() | drawn()
-    text = ",\n".join(f"{json.dumps(name)}: {json.dumps(values)}" for name, values in every.items())
-    RECORD.write_text("{\n" + text + "\n}\n", encoding="utf-8")
+    reach = lambda name: 0.25 if any(part in name for part in STEPS) else others  # noqa: E731
+    recorded(CASES[table](), "smoke.json", part=table, rel=reach, abs_=1e-6)
