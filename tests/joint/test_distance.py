@@ -10,6 +10,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from samples import with_squares
 from torch.autograd import gradcheck
 
 from frhsic_core.joint.hsic import distance_correlation, hsic
@@ -21,17 +22,8 @@ def squared_covariance(z: torch.Tensor, s: torch.Tensor, estimator: str = "biase
     return 4 * hsic(z, s, kernel_z="distance", kernel_s="distance", estimator=estimator)
 
 
-def sample(
-    seed: int, n: int = 30, d: int = 3, p: int = 2, batch: tuple[int, ...] = ()
-) -> tuple[torch.Tensor, torch.Tensor]:
-    g = torch.Generator().manual_seed(seed)
-    z = torch.randn(*batch, n, d, generator=g, dtype=torch.float64)
-    s = torch.randn(*batch, n, p, generator=g, dtype=torch.float64) + z[..., :p] ** 2
-    return z, s
-
-
 def test_biased_covariance_equals_three_loops() -> None:
-    z, s = sample(0, n=6)
+    z, s = with_squares(0, n=6, d=3, p=2)
     n = len(z)
     a = [[float((z[i] - z[j]).norm()) for j in range(n)] for i in range(n)]
     b = [[float((s[i] - s[j]).norm()) for j in range(n)] for i in range(n)]
@@ -57,7 +49,7 @@ COLUMNS = {
 def test_agrees_with_dcor() -> None:
     dcor = pytest.importorskip("dcor")  # compiles itself when first imported: most of a minute in a new environment
     for seed in range(3):
-        z, s = sample(seed, n=40)
+        z, s = with_squares(seed, n=40, d=3, p=2)
         x, y = z.numpy(), s.numpy()
         assert squared_covariance(z, s).item() == pytest.approx(dcor.distance_covariance_sqr(x, y), rel=1e-10)
         assert distance_correlation(z, s).item() == pytest.approx(dcor.distance_correlation(x, y), rel=1e-10)
@@ -85,7 +77,7 @@ def test_sorted_columns_give_the_sum_over_all_pairs(name: str, n: int) -> None:
 
 @pytest.mark.parametrize(("squared", "estimator"), FORMS)
 def test_gradient(squared: bool, estimator: str) -> None:
-    z, s = sample(7, n=7, d=2, p=1)
+    z, s = with_squares(7, n=7, d=2, p=1)
     z.requires_grad_()
     s.requires_grad_()
     assert gradcheck(lambda a, b: distance_correlation(a, b, squared=squared, estimator=estimator), (z, s))

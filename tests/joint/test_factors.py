@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
+from samples import normal
 
 from frhsic_core import (
     Categorical,
@@ -25,10 +26,6 @@ from frhsic_core.joint.hsic import each_element
 from frhsic_core.laws import FiniteLaw, GaussianPair
 
 N = 1200
-
-
-def normal(seed: int, *shape: int) -> torch.Tensor:
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
 def pair(seed: int = 0, strength: float = 0.4) -> tuple[torch.Tensor, torch.Tensor]:

@@ -5,16 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from samples import normal
 
 from frhsic_core import Gaussian, hsic, normalized_hsic
 from frhsic_core.joint import conditional_hsic
 from frhsic_core.joint.given import RIDGE, group_operator, smooth_operator
 
 KERNELS = {"kernel_z": Gaussian(1.2), "kernel_s": Gaussian(0.7)}
-
-
-def normal(seed: int, *shape: int) -> torch.Tensor:
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
 LABELS = torch.tensor([0, 1, 2] * 5 + [0, 0, 1])

@@ -10,6 +10,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from samples import correlated
 from scipy import stats
 
 from frhsic_core.joint.hsic import hsic
@@ -21,21 +22,11 @@ METHODS = ["gamma", "spectral", "permutation"]
 ALL_METHODS = [*METHODS, "aggregated"]
 
 
-def pairs(
-    seed: int, n: int, *, d: int = 1, rho: float = 0.0, batch: tuple[int, ...] = ()
-) -> tuple[torch.Tensor, torch.Tensor]:
-    g = torch.Generator().manual_seed(seed)
-    z = torch.randn(*batch, n, d, generator=g, dtype=torch.float64)
-    s = torch.randn(*batch, n, 1, generator=g, dtype=torch.float64)
-    z[..., :1] = rho * s + math.sqrt(1 - rho**2) * z[..., :1]
-    return z, s
-
-
 def rejections(seed: int, n: int, repetitions: int, *, method: str, d: int = 1, rho: float = 0.0, **settings) -> int:
     generator = torch.Generator().manual_seed(seed + 1)
     count = 0
     for part in range(0, repetitions, 100):  # blocks keep the memory small
-        z, s = pairs(1000 * seed + part, n, d=d, rho=rho, batch=(100,))
+        z, s = correlated(1000 * seed + part, n, d=d, rho=rho, batch=(100,))
         count += int(hsic_test(z, s, method=method, random_state=generator, **settings).reject.sum())
     return count
 
@@ -76,14 +67,14 @@ def test_power_at_correlation_three_tenths(method: str, record_property) -> None
 @pytest.mark.parametrize("method", METHODS)
 def test_integer_ages_keep_the_level(method: str) -> None:
     generator = torch.Generator().manual_seed(0)
-    z, s = pairs(6, 60, batch=(400,))
+    z, s = correlated(6, 60, batch=(400,))
     result = hsic_test(z.round(), (40 + 3 * s).round(), method=method, n_permutations=19, random_state=generator)
     low, high = binomial_interval(400)
     assert low <= int(result.reject.sum()) <= high
 
 
 def test_gamma_follows_gretton_and_others() -> None:
-    z, s = pairs(9, 40, rho=0.2)
+    z, s = correlated(9, 40, rho=0.2)
     kernel = Gaussian(0.8)
     result = hsic_test(z, s, kernel_z=kernel, kernel_s=kernel)
     n, k, l = 40, kernel(z).numpy(), kernel(s).numpy()
@@ -99,7 +90,7 @@ def test_gamma_follows_gretton_and_others() -> None:
 
 def test_spectral_fit_is_pearsons_with_moments_by_brute_force() -> None:
     """Mean and variance over all 720 orders of 6 rows; the skewness from eigenvalues, not from traces."""
-    z, s = pairs(21, 6, d=2)
+    z, s = correlated(21, 6, d=2)
     kernel_z, kernel_s = Gaussian(1.0), Laplacian(0.7)
     h = torch.eye(6, dtype=torch.float64) - 1 / 6
     k, l = h @ kernel_z(z) @ h, h @ kernel_s(s) @ h
@@ -163,7 +154,7 @@ def test_a_constant_has_p_value_one(method: str, kernel) -> None:
 
 @pytest.mark.parametrize("method", ALL_METHODS)
 def test_batch_shapes_and_dtypes(method: str) -> None:
-    z, s = pairs(16, 20, d=2, rho=0.5, batch=(2, 3))
+    z, s = correlated(16, 20, d=2, rho=0.5, batch=(2, 3))
     result = hsic_test(z, s, method=method)
     assert result.pvalue.shape == result.threshold.shape == result.hsic.shape == result.reject.shape == (2, 3)
     assert hsic_test(z, s[0, 0], method=method).pvalue.shape == (2, 3)
@@ -181,7 +172,7 @@ def test_batch_shapes_and_dtypes(method: str) -> None:
 @pytest.mark.parametrize("method", ALL_METHODS)
 @pytest.mark.parametrize("scale", [1e300, 1e-300, 1e155, 1e-162])
 def test_units_do_not_matter(method: str, scale: float) -> None:
-    z, s = pairs(24, 30, d=2, rho=0.5)
+    z, s = correlated(24, 30, d=2, rho=0.5)
     expected = hsic_test(z, s, method=method, n_permutations=39)
     for x, y in ((z * scale, s), (z, s * scale), (z / scale, s * scale)):
         result = hsic_test(x, y, method=method, n_permutations=39)

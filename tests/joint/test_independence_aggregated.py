@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from samples import normal
 from scipy import stats
 
 from frhsic_core.joint.hsic import hsic
@@ -28,10 +29,6 @@ from frhsic_core.kernels import (
     Product,
     median_bandwidth,
 )
-
-
-def normal(seed: int, *shape: int) -> torch.Tensor:
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
 def waves(seed: int, draws: int, n: int, omega: int) -> tuple[torch.Tensor, torch.Tensor]:

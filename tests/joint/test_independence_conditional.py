@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from samples import normal
 from scipy import stats
 
 from frhsic_core.joint.given import Given, read_given
@@ -20,10 +21,6 @@ from frhsic_core.joint.independence.permutation import (
 )
 from frhsic_core.joint.independence.residual import RIDGES, SCALES, Regression, fitted
 from frhsic_core.kernels import Gaussian, median_bandwidth
-
-
-def normal(seed: int, *shape: int) -> torch.Tensor:
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
 def labels(seed: int, n: int, count: int) -> torch.Tensor:

@@ -9,6 +9,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from samples import correlated
 from scipy.special import digamma
 from sklearn.feature_selection import mutual_info_regression
 from sklearn.metrics import mutual_info_score
@@ -16,21 +17,10 @@ from sklearn.metrics import mutual_info_score
 from frhsic_core.joint.information import mutual_information
 
 
-def gaussian(
-    seed: int, n: int, rho: float, d: int = 1, batch: tuple[int, ...] = ()
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """Pairs with correlation ρ between s and the first column of z; I = −log(1 − ρ²)/2 for every d."""
-    g = torch.Generator().manual_seed(seed)
-    s = torch.randn(*batch, n, 1, generator=g, dtype=torch.float64)
-    z = torch.randn(*batch, n, d, generator=g, dtype=torch.float64)
-    z[..., :1] = rho * s + math.sqrt(1 - rho**2) * z[..., :1]
-    return z, s
-
-
 @pytest.mark.parametrize("d", [1, 2])
 @pytest.mark.parametrize("rho", [0.0, 0.5, 0.9])
 def test_gaussian_closed_form(rho: float, d: int) -> None:
-    z, s = gaussian(1, 400, rho, d, batch=(10,))
+    z, s = correlated(1, 400, rho, d, batch=(10,))
     values = mutual_information(z, s)
     exact = -0.5 * math.log(1 - rho**2)
     error = values.std() / 10**0.5
@@ -57,7 +47,7 @@ def brute_force(z: np.ndarray, s: np.ndarray, k: int, closed: bool) -> float:
 @pytest.mark.parametrize("ties", [False, True])
 @pytest.mark.parametrize("k", [1, 3])
 def test_equals_a_loop_over_points(k: int, ties: bool, closed: bool) -> None:
-    z, s = gaussian(2, 40, 0.6, d=3, batch=(2,))
+    z, s = correlated(2, 40, 0.6, d=3, batch=(2,))
     s = s.round() if ties else s
     values = mutual_information(z, s, k=k, standardize=False, closed=closed)
     expected = [brute_force(x.numpy(), y.numpy(), k, closed) for x, y in zip(z, s, strict=True)]
@@ -66,13 +56,13 @@ def test_equals_a_loop_over_points(k: int, ties: bool, closed: bool) -> None:
 
 @pytest.mark.parametrize("rho", [0.3, 0.8])
 def test_agrees_with_scikit_learn(rho: float) -> None:
-    z, s = gaussian(4, 500, rho)
+    z, s = correlated(4, 500, rho)
     reference = mutual_info_regression(z.numpy(), s.numpy()[:, 0], n_neighbors=5, random_state=0)[0]
     assert mutual_information(z, s).item() == pytest.approx(reference, abs=1e-6)
 
 
 def test_agrees_with_scikit_learn_on_integer_ages() -> None:
-    z, s = gaussian(5, 500, 0.6)
+    z, s = correlated(5, 500, 0.6)
     ages = (40 + 12 * s).round()
     reference = mutual_info_regression(z.numpy(), ages.numpy()[:, 0], n_neighbors=5, random_state=0)[0]
     # Neighbours one year older and one year younger tie at exactly one year: there the two jitters choose differently.
@@ -81,7 +71,7 @@ def test_agrees_with_scikit_learn_on_integer_ages() -> None:
 
 
 def test_two_discrete_variables() -> None:
-    z, s = (x.sign() for x in gaussian(6, 2000, 0.8))
+    z, s = (x.sign() for x in correlated(6, 2000, 0.8))
     plug_in = mutual_info_score(z.numpy()[:, 0], s.numpy()[:, 0])
     assert mutual_information(z, s).item() == pytest.approx(plug_in, abs=0.06)
 
@@ -96,7 +86,7 @@ def test_ties_have_no_effect_at_independence() -> None:
 
 @given(st.integers(0, 10_000), st.floats(0.1, 50), st.floats(-100, 100))
 def test_does_not_depend_on_units_order_or_sides(seed: int, scale: float, shift: float) -> None:
-    z, s = gaussian(seed, 25, 0.5, d=2)
+    z, s = correlated(seed, 25, 0.5, d=2)
     value = mutual_information(z, s).item()
     assert mutual_information(scale * z + shift, s).item() == pytest.approx(value, abs=1e-9)
     assert mutual_information(s, z).item() == pytest.approx(value, abs=1e-9)
@@ -105,7 +95,7 @@ def test_does_not_depend_on_units_order_or_sides(seed: int, scale: float, shift:
 
 
 def test_batch_shape_dtype_and_broadcast() -> None:
-    z, s = gaussian(10, 30, 0.5, batch=(2, 3))
+    z, s = correlated(10, 30, 0.5, batch=(2, 3))
     values = mutual_information(z, s)
     assert values.shape == (2, 3)
     assert values[1, 2].item() == pytest.approx(mutual_information(z[1, 2], s[1, 2]).item(), abs=1e-12)
@@ -114,7 +104,7 @@ def test_batch_shape_dtype_and_broadcast() -> None:
 
 
 def test_constants_carry_no_information() -> None:
-    _, s = gaussian(12, 20, 0.5)
+    _, s = correlated(12, 20, 0.5)
     beside = torch.cat([s, torch.full_like(s, 7.7)], -1)
     z = s + s**2
     assert mutual_information(z, beside) == mutual_information(z, s)

@@ -10,6 +10,7 @@ import scipy.linalg
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from samples import with_squares
 from torch.autograd import gradcheck
 
 from frhsic_core.joint.hsic import hsic
@@ -17,12 +18,6 @@ from frhsic_core.joint.operator_norms import coco, khgr
 from frhsic_core.kernels import Distance, Gaussian, InverseMultiquadric, Laplacian, Linear
 
 UNIT = {"kernel_z": Gaussian(1.0), "kernel_s": Gaussian(1.0)}
-
-
-def sample(seed: int, n: int = 12, d: int = 2, batch: tuple[int, ...] = ()) -> tuple[torch.Tensor, torch.Tensor]:
-    g = torch.Generator().manual_seed(seed)
-    z = torch.randn(*batch, n, d, generator=g, dtype=torch.float64)
-    return z, torch.randn(*batch, n, 1, generator=g, dtype=torch.float64) + z[..., :1] ** 2
 
 
 def generalised_eigenproblem(k: np.ndarray, l: np.ndarray, ridge_z: float, ridge_s: float) -> float:
@@ -41,7 +36,7 @@ def generalised_eigenproblem(k: np.ndarray, l: np.ndarray, ridge_z: float, ridge
 
 @pytest.mark.parametrize("kernel", [Gaussian(0.7), Laplacian(1.0), Linear(), Distance()], ids=repr)
 def test_coco_is_the_root_of_the_largest_eigenvalue(kernel) -> None:
-    z, s = sample(0, n=15)
+    z, s = with_squares(0, n=15, d=2)
     h = np.eye(15) - np.ones((15, 15)) / 15
     product = h @ kernel(z).numpy() @ h @ kernel(s).numpy() @ h / 15**2
     found = coco(z, s, kernel_z=kernel, kernel_s=kernel)
@@ -51,7 +46,7 @@ def test_coco_is_the_root_of_the_largest_eigenvalue(kernel) -> None:
 @pytest.mark.parametrize("ridge", [(0.1, 0.1), (0.01, 0.3), (1.0, 0.02)])
 @pytest.mark.parametrize("kernel", [Gaussian(1.0), InverseMultiquadric(0.5)], ids=repr)
 def test_equals_the_generalised_eigenproblem(kernel, ridge: tuple[float, float]) -> None:
-    z, s = sample(0)
+    z, s = with_squares(0, n=12, d=2)
     reference = generalised_eigenproblem(kernel(z).numpy(), kernel(s).numpy(), *ridge)
     value = khgr(z, s, ridge=ridge, kernel_z=kernel, kernel_s=kernel)
     assert value.item() == pytest.approx(reference, abs=1e-7)
@@ -76,7 +71,7 @@ def test_proposition_c1_holds_for_every_sample_and_kernel(values, ridge_z, ridge
 
 
 def test_limits_of_the_ridge() -> None:
-    z, s = sample(3)
+    z, s = with_squares(3, n=12, d=2)
     independent = torch.randn(12, 1, generator=torch.Generator().manual_seed(4), dtype=torch.float64)
     assert 0.999 < khgr(z, independent, ridge=1e-9, **UNIT) < 1  # one for every sample without ties
     ratio = khgr(z, s, ridge=1e6, **UNIT) * 1e6 / coco(z, s, **UNIT)
@@ -88,7 +83,7 @@ BOTH = pytest.mark.parametrize("norm", [coco, partial(khgr, ridge=(0.1, 0.02))],
 
 @BOTH
 def test_batch_equals_loop(norm) -> None:
-    z, s = sample(5, batch=(2, 3))
+    z, s = with_squares(5, n=12, d=2, batch=(2, 3))
     value = norm(z, s)
     assert value.shape == norm(z, s[0, 0]).shape == (2, 3)
     for i in range(2):
@@ -99,7 +94,7 @@ def test_batch_equals_loop(norm) -> None:
 
 @BOTH
 def test_gradient_with_repeated_rows(norm) -> None:
-    z, s = sample(6, n=8)
+    z, s = with_squares(6, n=8, d=2)
     z[3], z[5] = z[1], z[1]
     s = s.round()
     z.requires_grad_()

@@ -13,19 +13,13 @@ import mpmath
 import numpy as np
 import pytest
 import torch
+from samples import normal_grid
 
 from frhsic_core.kernels import Gaussian
 from frhsic_core.laws import GaussianPair, formulas
 
 ONE = Gaussian(1.0)
 GRID = [(0.5, 1.0, 1.0), (-0.8, 0.5, 2.0), (0.2, 3.0, 0.3), (0.97, 0.7, 0.7)]
-
-
-def normal_grid(points: int = 1201, reach: float = 12.0) -> tuple[np.ndarray, np.ndarray]:
-    """Trapezoid nodes and weights for N(0, 1): spectrally accurate for smooth integrands."""
-    x = np.linspace(-reach, reach, points)
-    w = np.exp(-0.5 * x * x)
-    return x, w / w.sum()
 
 
 def within(sample: torch.Tensor, truth: float) -> None:

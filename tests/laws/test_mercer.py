@@ -6,18 +6,13 @@ import math
 
 import numpy as np
 import pytest
+from samples import normal_grid
 
 from frhsic_core.kernels import Gaussian
 from frhsic_core.laws import GaussianPair, MercerSystem
 from frhsic_core.laws.mercer import delta_coefficient, eigenvalue
 
 GRID = [(0.5, 1.0, 1.0), (-0.9, 0.5, 0.4), (0.1, 2.0, 1.0), (0.99, 0.3, 3.0)]
-
-
-def normal_grid(points: int = 601, reach: float = 12.0) -> tuple[np.ndarray, np.ndarray]:
-    x = np.linspace(-reach, reach, points)
-    w = np.exp(-0.5 * x * x)
-    return x, w / w.sum()
 
 
 def embedding_products(rho: float, a: float, x: np.ndarray) -> np.ndarray:

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from samples import normal
 from torch import Tensor
 
 from frhsic_core import FairClassifier, hsic, hsic_test
@@ -21,10 +22,6 @@ from frhsic_core.learning.selection import validation_table
 
 SETTINGS = {"scale": None, "bandwidth": 1.0, "bandwidth_s": 0.5, "on": "representation"}
 FORMS = ("biased", "normalized")
-
-
-def normal(seed: int, *shape: int) -> Tensor:
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
 def data(n: int = 30, *, control: Given | None = None, task: str = "classification") -> TrainingData:

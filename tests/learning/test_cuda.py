@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import gc
 import warnings
+from functools import partial
 
 import pytest
 import torch
+from samples import classified
 from torch import Tensor
 
 from frhsic_core.learning import METHODS, Trainer, make_penalty
@@ -17,15 +19,7 @@ from frhsic_core.learning.step import CaptureWarning, Step
 pytestmark = [pytest.mark.cuda, pytest.mark.filterwarnings("ignore::frhsic_core.learning.EscapeWarning")]
 CASES = [(method, protocol) for method in METHODS for protocol in ("recommended", "text", "reference")]
 N, BATCH = 1000, 256
-
-
-def datasets() -> tuple[Tensor, Tensor, Tensor]:
-    generator = torch.Generator().manual_seed(8)
-    s = torch.rand(2, N, generator=generator)
-    x = torch.randn(2, N, 20, generator=generator)
-    x[..., 0] += 2 * s
-    y = (torch.rand(2, N, generator=generator) < torch.sigmoid(x[..., 0] - 1 + x[..., 1])).float()
-    return x, y, s
+datasets = partial(classified, 8, 2, N, d=20, dtype=torch.float32)
 
 
 def train(x: Tensor, y: Tensor, s: Tensor, method: str, protocol: str, **settings: object) -> Trainer:

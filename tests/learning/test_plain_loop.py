@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 import pytest
 import torch
+from samples import classified
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -19,15 +20,6 @@ from frhsic_core.learning.data import random_order
 from frhsic_core.learning.penalties import Penalty
 
 N, D, BATCH, STEPS = 150, 4, 32, 50
-
-
-def sample(seed: int = 0) -> tuple[Tensor, Tensor, Tensor]:
-    generator = torch.Generator().manual_seed(seed)
-    s = torch.rand(N, generator=generator, dtype=torch.float64)
-    x = torch.randn(N, D, generator=generator, dtype=torch.float64)
-    x[:, 0] += 2 * s
-    y = (torch.rand(N, generator=generator) < torch.sigmoid(x[:, 0] - 1 + x[:, 1])).double()
-    return x, y, s
 
 
 # The definitions, as slowly as they read -----------------------------------------------------------------------------
@@ -242,7 +234,7 @@ def assert_equal(trainer: Trainer, i: int, expected: list[Tensor]) -> None:
 @pytest.mark.parametrize("name", DEFINITIONS)
 def test_stack_equals_plain_loop(name: str) -> None:
     """Fifty steps in float64, short last batches included: parameters agree to 1e-9 with the definition's own loop."""
-    x, y, s = sample()
+    x, y, s = classified(0, N, d=D)
     penalty, definition = DEFINITIONS[name]
     trainer = stacked(x, y, s, penalty, lam=[0.7, 5.0], seeds=[3, 4])
     for i, (lam, seed) in enumerate([(0.7, 3), (5.0, 4)]):
@@ -253,7 +245,7 @@ def test_stack_equals_plain_loop(name: str) -> None:
 @pytest.mark.parametrize(("method", "adversary"), [("adv", "mse"), ("adv", "hgr"), ("laftr", "laftr")])
 def test_adversaries_equal_plain_loop(method: str, adversary: str) -> None:
     """One adversary step, then one encoder step, also for the adversary's own parameters."""
-    x, y, s = sample()
+    x, y, s = classified(0, N, d=D)
     penalty = make_penalty(method, **({"adversary": adversary} if method == "adv" else {}))
     trainer = stacked(x, y, s, penalty, lam=[0.7, 2.0], seeds=[3, 4])
     for i, (lam, seed) in enumerate([(0.7, 3), (2.0, 4)]):

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import pytest
 import torch
-from torch import Tensor
+from samples import classified
 
 from frhsic_core.learning import FRHSIC, Trainer, make_penalty
 from frhsic_core.learning.penalties import Penalty
 
 N, MODELS = 1000, 10
+SAMPLE = classified(8, N, d=20, dtype=torch.float32)
 CASES = {
     "adv text": ("text", lambda: make_penalty("adv", protocol="text")),
     "adv recommended": ("recommended", lambda: make_penalty("adv")),
@@ -22,19 +23,10 @@ CASES = {
 }
 
 
-def sample() -> tuple[Tensor, Tensor, Tensor]:
-    generator = torch.Generator().manual_seed(8)
-    s = torch.rand(N, generator=generator)
-    x = torch.randn(N, 20, generator=generator)
-    x[:, 0] += 2 * s
-    y = (torch.rand(N, generator=generator) < torch.sigmoid(x[:, 0] - 1 + x[:, 1])).float()
-    return x, y, s
-
-
 def train(penalty: Penalty, protocol: str, *, perturbation: float) -> Trainer:
     """Twenty steps of ten models in single precision, λ up to 20."""
     trainer = Trainer(
-        *sample(), penalty=penalty, protocol=protocol, lam=[0.0, 0.5, 1.0, 5.0, 20.0] * 2, seeds=[0] * 5 + [1] * 5,
+        *SAMPLE, penalty=penalty, protocol=protocol, lam=[0.0, 0.5, 1.0, 5.0, 20.0] * 2, seeds=[0] * 5 + [1] * 5,
         epochs=5, device="cpu",
     )  # fmt: skip
     generator = torch.Generator().manual_seed(1)
@@ -67,7 +59,7 @@ def test_a_last_digit_stays_one(name: str) -> None:
 
 def test_an_adversary_does_not_move_where_it_has_no_gradient() -> None:
     """Standardising removes a shift of the two networks' outputs; their last biases stay where they began."""
-    trainer = Trainer(*sample(), penalty="adv", lam=1.0, epochs=1, device="cpu")
+    trainer = Trainer(*SAMPLE, penalty="adv", lam=1.0, epochs=1, device="cpu")
     before = [network.layers[-1].bias.clone() for network in (trainer.penalty.reader, trainer.penalty.witness)]
     weights = trainer.penalty.reader.layers[-1].weight.clone()
     trainer.fit()

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import torch
+from samples import classified
 from torch import Tensor, nn
 
 from frhsic_core.learning import FREM, FRHSIC, METHODS, DCor, ModelStack, Trainer, make_penalty
@@ -15,15 +16,6 @@ from frhsic_core.learning.penalties import Penalty
 from frhsic_core.learning.stack import COLUMNS
 
 N, BATCH = 100, 28  # 4 batches an epoch, the last of 16 rows
-
-
-def datasets(count: int = 2) -> tuple[Tensor, Tensor, Tensor]:
-    generator = torch.Generator().manual_seed(8)
-    s = torch.rand(count, N, generator=generator, dtype=torch.float64)
-    x = torch.randn(count, N, 3, generator=generator, dtype=torch.float64)
-    x[..., 0] += 2 * s
-    y = (torch.rand(count, N, generator=generator) < torch.sigmoid(x[..., 0] - 1 + x[..., 1])).double()
-    return x, y, s
 
 
 CASES: dict[str, Penalty] = {
@@ -65,7 +57,7 @@ def test_stack_of_25_equals_25_runs(name: str) -> None:
     All 25 are compared for FRHSIC in the reference's settings. For the others it is every seventh, and every third in
     the reference's settings: both datasets, all λ and several seeds are among them.
     """
-    x, y, s = datasets()
+    x, y, s = classified(8, 2, N, d=3)
     lams = [[0.0, 0.5, 1.0, 5.0, 20.0][i % 5] for i in range(25)]
     seeds, which = [i // 5 for i in range(25)], [i % 2 for i in range(25)]
     together = train(x, y, s, CASES[name], lam=lams, seeds=seeds, dataset=which)
@@ -103,7 +95,7 @@ def assert_same_history(stack: Trainer, i: int, lone: Trainer) -> None:
 @pytest.mark.parametrize("method", [m for m in METHODS if m != "unfair"])
 def test_weights_belong_to_their_dataset(method: str, condition: str | None) -> None:
     """Two datasets with other weights and another range of S: each model agrees with a run on its own dataset."""
-    x, y, s = datasets()
+    x, y, s = classified(8, 2, N, d=3)
     s[1] = 10 * s[1] + 5
     weights = torch.rand(2, N, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
     form = {"dcor": {"form": "covariance"}, "reg_gdp": {"grid_range": "training"}}.get(method, {})
@@ -139,7 +131,7 @@ def test_initialize_equals_lone_models(dtype: torch.dtype) -> None:
 
 def test_the_encoder_may_end_in_its_activation() -> None:
     """The protocol of the text activates the last layer too, in the stack and in a separate model."""
-    x, y, s = (part[0] for part in datasets())
+    x, y, s = (part[0] for part in classified(8, 2, N, d=3))
     for protocol, activated in (("text", True), ("recommended", False)):
         options = {"protocol": protocol, "epochs": 1, "batch_size": BATCH, "dtype": torch.float64}
         stack = Trainer(x, y, s, penalty="unfair", activation="relu", device="cpu", **options).fit()

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from samples import classified
 from torch import Tensor
 
 from frhsic_core.kernels import batch_median
@@ -17,17 +18,8 @@ from frhsic_core.learning.data import TrainingData, random_order
 N = 90
 
 
-def sample(n: int = N) -> tuple[Tensor, Tensor, Tensor]:
-    generator = torch.Generator().manual_seed(21)
-    s = torch.rand(n, generator=generator, dtype=torch.float64)
-    x = torch.randn(n, 3, generator=generator, dtype=torch.float64)
-    x[:, 0] += 2 * s
-    y = (torch.rand(n, generator=generator) < torch.sigmoid(x[:, 0] - 1 + x[:, 1])).double()
-    return x, y, s
-
-
 def trainer(*, epochs: int = 6, **changes: object) -> Trainer:
-    x, y, s = sample()
+    x, y, s = classified(21, N, d=3)
     settings = {
         "penalty": "frhsic", "lam": [0.0, 3.0], "seeds": [5, 6], "batch_size": 32, "widths": (6, 4), "device": "cpu",
         "dtype": torch.float64,
@@ -88,7 +80,7 @@ def test_the_time_left_counts_the_epochs_of_this_call(monkeypatch: pytest.Monkey
 
 def test_a_result_stays_as_it_was_returned() -> None:
     """The trainer goes on; the models and the history that it returned before do not."""
-    x, _, _ = sample()
+    x, _, _ = classified(21, N, d=3)
     going = trainer()
     result = going.fit(callback=lambda progress: progress.epoch == 1)
     before, penalty = result.output(x), copy.deepcopy(result.penalty.state_dict())
@@ -101,7 +93,7 @@ def test_a_result_stays_as_it_was_returned() -> None:
 
 def test_the_ratio_is_that_of_the_rows_that_count() -> None:
     """Z is scaled by the rows with weight, as in a step: the others are far away and would shrink it."""
-    x, y, s = sample()
+    x, y, s = classified(21, N, d=3)
     weights = torch.ones(N, dtype=torch.float64)
     weights[80:] = 0.0
     x[80:] *= 1000.0
@@ -115,7 +107,7 @@ def test_the_ratio_is_that_of_the_rows_that_count() -> None:
 
 def test_every_dataset_needs_variation() -> None:
     """One dataset of a stack with one class, a constant attribute or no weight is an error, whatever the others are."""
-    x, y, s = (torch.stack([part, part]) for part in sample())
+    x, y, s = (torch.stack([part, part]) for part in classified(21, N, d=3))
     weights = torch.ones(2, N)
     weights[1] = 0.0
     for given, text in (
@@ -134,7 +126,7 @@ def test_history_is_that_of_all_rows(task: str, weights: Tensor | None) -> None:
 
     The learning rate is (almost) zero, so that the model of the end is that of every mini-batch.
     """
-    x, y, s = sample()
+    x, y, s = classified(21, N, d=3)
     target = y if task == "classification" else x[:, 1]
     options = {"seeds": 5, "batch_size": 40, "epochs": 1, "learning_rate": 1e-12, "dtype": torch.float64}
     result = Trainer(x, target, s, task=task, sample_weight=weights, device="cpu", **options).fit()
@@ -161,7 +153,7 @@ def test_weights_of_zero_drop_rows_and_equal_weights_change_nothing() -> None:
     equal.fit()
     for a, b in zip(plain.model.parameters(), equal.model.parameters(), strict=True):
         torch.testing.assert_close(a, b, rtol=0, atol=1e-10)
-    x, y, s = sample()
+    x, y, s = classified(21, N, d=3)
     weights = torch.ones(N)
     weights[60:] = 0.0
     full_batch = {
@@ -183,7 +175,7 @@ def test_weights_of_zero_drop_rows_and_equal_weights_change_nothing() -> None:
 
 def test_datasets_along_the_stack() -> None:
     """(datasets, n, d) input: model i sees dataset i, for training and for encoding."""
-    x, y, s = sample()
+    x, y, s = classified(21, N, d=3)
     stack = Trainer(
         torch.stack([x, -x]), torch.stack([y, y]), torch.stack([s, s]), penalty="unfair", seeds=3, epochs=2,
         batch_size=32, device="cpu", dtype=torch.float64,
@@ -199,7 +191,7 @@ def test_datasets_along_the_stack() -> None:
 
 def test_the_same_numbers_in_any_container_give_the_same_model() -> None:
     """Tensors, arrays, pandas objects and checked data; a part of checked data is that of the arrays."""
-    x, y, s = sample()
+    x, y, s = classified(21, N, d=3)
     options = {"lam": [0.0, 3.0], "seeds": 5, "epochs": 2, "batch_size": 32, "widths": (6, 4)}
     kind = {"device": "cpu", "dtype": torch.float64}
     data = TrainingData.from_arrays(x, y, s, dtype=torch.float64)
@@ -241,7 +233,7 @@ def test_guard_is_silent_after_a_short_last_batch(scale: str | None, policy: str
 
 def test_ratio_where_too_few_rows_count() -> None:
     """With fewer positives than the penalty needs nothing is said: NaN, no warning."""
-    x, y, s = sample()
+    x, y, s = classified(21, N, d=3)
     y = torch.zeros_like(y)
     y[:2] = 1.0
     penalty = FRHSIC(condition="positives")
@@ -294,12 +286,12 @@ def test_bad_settings(change: dict, text: str) -> None:
 def test_bad_data(spoil: object, error: type, text: str) -> None:
     """NaN, text, constants and rows that do not match are refused before training."""
     with pytest.raises(error, match=text):
-        Trainer(*spoil(*sample()), device="cpu")  # type: ignore[operator]
+        Trainer(*spoil(*classified(21, N, d=3)), device="cpu")  # type: ignore[operator]
 
 
 def test_unfair_needs_no_attribute_and_penalties_are_copied() -> None:
     """penalty='unfair' trains without s; the same penalty object serves several trainers."""
-    x, y, s = sample()
+    x, y, s = classified(21, N, d=3)
     Trainer(x, y, penalty=Unfair(), epochs=1, device="cpu").fit()
     penalty = make_penalty("adv")
     first = Trainer(x, y, s, penalty=penalty, epochs=1, seeds=[0, 1], device="cpu")

@@ -1,0 +1,46 @@
+"""Samples that several files of tests draw."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import torch
+from torch import Tensor
+
+
+def normal(seed: int, *shape: int) -> Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def normal_grid(points: int = 601, reach: float = 12.0) -> tuple[np.ndarray, np.ndarray]:
+    """Trapezoid nodes and weights for N(0, 1): spectrally accurate for smooth integrands."""
+    x = np.linspace(-reach, reach, points)
+    w = np.exp(-0.5 * x * x)
+    return x, w / w.sum()
+
+
+def correlated(seed: int, n: int, rho: float = 0.0, d: int = 1, batch: tuple[int, ...] = ()) -> tuple[Tensor, Tensor]:
+    """Pairs with correlation ρ between s and the first column of z; I = −log(1 − ρ²)/2 for every d."""
+    g = torch.Generator().manual_seed(seed)
+    z = torch.randn(*batch, n, d, generator=g, dtype=torch.float64)
+    s = torch.randn(*batch, n, 1, generator=g, dtype=torch.float64)
+    z[..., :1] = rho * s + math.sqrt(1 - rho**2) * z[..., :1]
+    return z, s
+
+
+def with_squares(seed: int, n: int, d: int, p: int = 1, batch: tuple[int, ...] = ()) -> tuple[Tensor, Tensor]:
+    """Pairs in which every column of s is the square of a column of z, and noise."""
+    g = torch.Generator().manual_seed(seed)
+    z = torch.randn(*batch, n, d, generator=g, dtype=torch.float64)
+    return z, torch.randn(*batch, n, p, generator=g, dtype=torch.float64) + z[..., :p] ** 2
+
+
+def classified(seed: int, *shape: int, d: int, dtype: torch.dtype = torch.float64) -> tuple[Tensor, Tensor, Tensor]:
+    """Features of which the first rises with s, labels that depend on the first two, and s."""
+    generator = torch.Generator().manual_seed(seed)
+    s = torch.rand(*shape, generator=generator, dtype=dtype)
+    x = torch.randn(*shape, d, generator=generator, dtype=dtype)
+    x[..., 0] += 2 * s
+    y = (torch.rand(*shape, generator=generator) < torch.sigmoid(x[..., 0] - 1 + x[..., 1])).to(dtype)
+    return x, y, s
