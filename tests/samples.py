@@ -1,12 +1,21 @@
-"""Samples that several files of tests draw."""
+"""Samples that several files of tests draw, and fixtures of stored rows."""
 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
+import pytest
 import torch
 from torch import Tensor
+
+from frhsic_core.paper.runs.stored import stored_rows
+
+
+def stored(experiment: str) -> Any:
+    """Return a fixture: the stored rows of an experiment, read once for the tests of a file."""
+    return pytest.fixture(scope="module")(lambda: stored_rows(experiment))
 
 
 def normal(seed: int, *shape: int) -> Tensor:

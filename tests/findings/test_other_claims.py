@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from samples import stored
 
 from frhsic_core import Gaussian, hsic
 from frhsic_core.laws import GaussianPair
@@ -26,8 +27,13 @@ from frhsic_core.paper.experiments.synthetic_validation import (
     is_constant,
 )
 from frhsic_core.paper.experiments.transfer import PAPER_LAMS, across_heads, at_paper_lambda, spread_table
-from frhsic_core.paper.runs.stored import book_folder, stored_rows
+from frhsic_core.paper.runs.stored import book_folder
 from frhsic_core.registry import PAPER_DATASETS
+
+rows = stored("transfer")
+timed = stored("cost")
+draws = stored("synthetic")
+ablation = stored("ablation")
 
 PAPER_METHODS = ["frhsic", "frem", "reg_gdp", "adv"]
 LARGE = ("adult", "acs_income", "meps")
@@ -36,11 +42,6 @@ CLASSIFICATION = [name for name in DATASETS if name != "crime"]
 
 
 # Transfer ------------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def rows() -> pd.DataFrame:
-    return stored_rows("transfer")
 
 
 @pytest.fixture(scope="module")
@@ -125,11 +126,6 @@ def test_the_step_to_the_worst_new_head_is_shorter_for_frhsic_and_its_own_head_i
 # A vector of attributes ----------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def timed() -> pd.DataFrame:
-    return stored_rows("cost")
-
-
 def test_no_form_has_a_trend_in_d(timed) -> None:
     times = timed[(timed["part"] == "dimension") & (timed["device"] == "cuda")]
     wide = times.groupby(["mode", "method", "form", "d"])["seconds"].median().unstack("d")
@@ -187,11 +183,6 @@ def test_hsic_of_a_gaussian_vector_is_that_of_the_pair_times_a_factor_for_each_c
 
 
 @pytest.fixture(scope="module")
-def draws() -> pd.DataFrame:
-    return stored_rows("synthetic")
-
-
-@pytest.fixture(scope="module")
 def along(draws) -> pd.DataFrame:
     return along_lambda(draws)
 
@@ -228,11 +219,6 @@ def test_on_the_stronger_label_gdp_falls_late_or_not_at_all(along) -> None:
     assert abs(ours["accuracy"][50.0] - accuracy_levels("strong")["parity"]) < 0.01
     for part in (reference, text, ours):
         assert part["nonlinear_r2"][50.0] > 0.63 * part["nonlinear_r2"][0.0]
-
-
-@pytest.fixture(scope="module")
-def ablation() -> pd.DataFrame:
-    return stored_rows("ablation")
 
 
 def against(rows: pd.DataFrame, variant: str, signal: str, column: str, pairs: list[tuple]) -> pd.DataFrame:

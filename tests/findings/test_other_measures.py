@@ -6,12 +6,15 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from samples import stored
 
 from frhsic_core import gdp
 from frhsic_core.joint.information import mutual_information, principal_components
 from frhsic_core.paper.experiments import GRIDS
 from frhsic_core.paper.experiments.mutual_information import information_gap
-from frhsic_core.paper.runs.stored import book_folder, stored_rows
+from frhsic_core.paper.runs.stored import book_folder
+
+rows = stored("mutual_information")
 
 PRINTED = {
     ("adult", "frhsic"): 0.008,
@@ -22,11 +25,6 @@ PRINTED = {
 PAPER_FOUR = ["adult", "acs_income", "meps", "crime"]
 FIVE = [*PAPER_FOUR, "compas"]
 ADVERSARIES = ["adv", "laftr"]
-
-
-@pytest.fixture(scope="module")
-def rows() -> pd.DataFrame:
-    return stored_rows("mutual_information")
 
 
 @pytest.fixture(scope="module")

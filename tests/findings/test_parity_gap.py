@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from samples import stored
 
 from frhsic_core.paper.experiments.bound_tightness import (
     TRIVIAL,
@@ -17,6 +18,9 @@ from frhsic_core.paper.experiments.bound_tightness import (
 from frhsic_core.paper.experiments.levels_and_coverage import bound_table
 from frhsic_core.paper.runs.stored import book_folder, stored_rows
 from frhsic_core.paper.statements.concentration import uniform_bound
+
+held = stored("held_out_bounds")
+rows = stored("bound_tightness")
 
 
 def test_the_four_people_have_the_numbers_of_the_text() -> None:
@@ -32,11 +36,6 @@ def test_the_four_people_have_the_numbers_of_the_text() -> None:
     assert [round(x, 4) for x in (resolved, 1 / 64 / values[3])] == [0.0474, 0.0477]
     assert round(1 / 64 / values[1], 3) == 0.327
     assert delta @ delta / 4 == pytest.approx(0.05)
-
-
-@pytest.fixture(scope="module")
-def held() -> pd.DataFrame:
-    return stored_rows("held_out_bounds")
 
 
 def test_in_all_five_tables_the_papers_bound_is_off_the_scale_and_ours_is_of_the_order_of_the_estimate(held) -> None:
@@ -74,11 +73,6 @@ def test_the_variance_makes_the_bound_of_hsic_smaller_but_for_small_samples_of_t
     assert smaller.shape == (7, 4)
     assert smaller[[1000, 10_000, 100_000]].all(axis=None)
     assert set(smaller.index[~smaller[100]]) == {"Gaussian pair, 0", "Gaussian pair, 0.5"}
-
-
-@pytest.fixture(scope="module")
-def rows() -> pd.DataFrame:
-    return stored_rows("bound_tightness")
 
 
 @pytest.fixture(scope="module")

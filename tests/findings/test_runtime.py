@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import pytest
+from samples import stored
 from scipy.stats import binom
 
 from frhsic_core.paper.claims.stored import stored_answer
@@ -16,15 +16,13 @@ from frhsic_core.paper.experiments.cost.peers import OURS
 from frhsic_core.paper.experiments.levels_and_coverage import ALPHA, GIVEN, LAWS, best_kernel, rates
 from frhsic_core.paper.runs.stored import stored_rows
 
+rows = stored("cost")
+tests_of_independence = stored("levels_and_power")
+
 PRINTED = 100.7 / 2.82
 LOOP, FEW, PLAIN = "loop, all anchors", "loop, 32 anchors", "plain, centred"
 PRODUCT, FEW_PRODUCT, LIBRARY = "library, all anchors", "library, 32 anchors", "library"
 GPU, CAPTURED, CPU = ("cuda", "eager"), ("cuda", "captured"), ("cpu", "eager")
-
-
-@pytest.fixture(scope="module")
-def rows() -> pd.DataFrame:
-    return stored_rows("cost")
 
 
 @pytest.fixture(scope="module")
@@ -112,11 +110,6 @@ def test_where_other_libraries_are_slower_and_where_they_are_faster() -> None:
     assert (dcor < ours).tolist() == [True, True, False, False]
     assert 0.001 < ours[1_000] < 0.01
     assert (seconds["mutual information", "scikit-learn"] > 1.5 * seconds["mutual information", OURS]).all()
-
-
-@pytest.fixture(scope="module")
-def tests_of_independence() -> pd.DataFrame:
-    return stored_rows("levels_and_power")
 
 
 def test_the_level_of_the_aggregated_test(tests_of_independence) -> None:

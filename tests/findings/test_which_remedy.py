@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from samples import stored
 from scipy.special import expit
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import LogisticRegression
@@ -15,10 +16,7 @@ from frhsic_core import FairClassifier, FairEncoder, adjust_scores, gdp, load_da
 from frhsic_core.paper.experiments import matched_points, remedies
 from frhsic_core.paper.runs.stored import book_folder, stored_rows
 
-
-@pytest.fixture(scope="module")
-def rows() -> pd.DataFrame:
-    return stored_rows("remedies")
+rows = stored("remedies")
 
 
 @pytest.fixture(scope="module")
