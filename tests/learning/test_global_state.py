@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from samples import classified
 
 from frhsic_core.learning import (
     METHODS,
@@ -23,6 +24,7 @@ from frhsic_core.learning import (
 
 pytestmark = pytest.mark.filterwarnings("ignore::frhsic_core.learning.FitWarning")
 QUICK = {"epochs": 1, "widths": (4, 2), "batch_size": 64}
+SAMPLE = tuple(part.numpy() for part in classified(0, 160, d=3))
 
 
 def states() -> list[Any]:
@@ -40,13 +42,6 @@ def assert_untouched(action: Callable[[], Any]) -> Any:
     return result
 
 
-def sample(n: int = 160) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    rng = np.random.default_rng(0)
-    s = rng.uniform(size=n)
-    x = rng.normal(size=(n, 3)) + s[:, None]
-    return x, (x.sum(1) > 1.5).astype(float), s
-
-
 def test_the_check_can_fail() -> None:
     for draw in (lambda: torch.rand(1), lambda: torch.nn.Linear(2, 2), random.random, lambda: np.random.rand()):  # noqa: NPY002
         with pytest.raises(AssertionError):
@@ -56,7 +51,7 @@ def test_the_check_can_fail() -> None:
 @pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.cuda)])
 @pytest.mark.parametrize("method", METHODS)
 def test_training(method: str, device: str) -> None:
-    x, y, s = sample()
+    x, y, s = SAMPLE
 
     def train() -> None:
         trainer = Trainer(x, y, s, penalty=make_penalty(method), lam=[0.0, 1.0], seeds=[1, 2], device=device, **QUICK)
@@ -71,7 +66,7 @@ def test_training(method: str, device: str) -> None:
 @pytest.mark.parametrize("estimator", [FairClassifier, FairRegressor, FairEncoder])
 @pytest.mark.parametrize("seed", [0, None])
 def test_estimators(estimator: type, seed: int | None, device: str) -> None:
-    x, y, s = sample()
+    x, y, s = SAMPLE
     model = estimator(1.0, random_state=seed, device=device, **QUICK)
     assert_untouched(lambda: model.fit(x, y, sensitive_features=s))
     assert_untouched(lambda: model.transform(x))
@@ -79,12 +74,12 @@ def test_estimators(estimator: type, seed: int | None, device: str) -> None:
 
 def test_a_fit_does_not_load_the_compiler_of_torch(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch._dynamo", None)  # an import raises an error
-    x, y, s = sample()
+    x, y, s = SAMPLE
     FairClassifier(device="cpu", **QUICK).fit(x, y, sensitive_features=s)
 
 
 def test_without_a_seed_every_fit_is_new() -> None:
-    x, y, s = sample()
+    x, y, s = SAMPLE
     seeds = {FairClassifier(device="cpu", **QUICK).fit(x, y, sensitive_features=s).seed_ for _ in range(3)}
     assert len(seeds) == 3
     state = np.random.RandomState(3)
@@ -94,7 +89,7 @@ def test_without_a_seed_every_fit_is_new() -> None:
 
 @pytest.mark.filterwarnings("ignore::UserWarning")  # too short a training chooses no penalty
 def test_the_choice_of_lambda_and_the_residuals() -> None:
-    x, y, s = sample()
+    x, y, s = SAMPLE
     options = {"lams": [0.0, 1.0], "n_permutations": 9, "device": "cpu", **QUICK}
     assert_untouched(lambda: select_lambda(x, y, s, **options))
     auto = FairClassifier("auto", selection={"lams": [0.0, 1.0], "n_permutations": 9}, device="cpu", **QUICK)

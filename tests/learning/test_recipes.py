@@ -7,16 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from samples import classified
 
 from frhsic_core import HSICLoss
-
-
-def people(n: int = 192) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    generator = torch.Generator().manual_seed(0)
-    skill, noise = torch.randn(2, n, generator=generator)
-    s = torch.rand(n, generator=generator)
-    x = torch.stack([skill, skill + noise, 3 * s + 0.3 * noise.roll(1)], dim=1)
-    return x, (skill + 2 * s > 1).float(), s
 
 
 class Model(torch.nn.Module):
@@ -32,7 +25,7 @@ class Model(torch.nn.Module):
 
 def test_skorch_takes_the_penalty_through_get_loss() -> None:
     skorch = pytest.importorskip("skorch")
-    x, y, s = people()
+    x, y, s = classified(0, 192, d=3, dtype=torch.float32)
     penalties = []
 
     class WithHSIC(skorch.NeuralNetBinaryClassifier):  # type: ignore[misc, name-defined]

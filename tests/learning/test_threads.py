@@ -6,15 +6,16 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
+from samples import classified
 
 from frhsic_core.learning import FairClassifier, Trainer
 from frhsic_core.learning.stack import ELEMENTS_PER_THREAD, cpu_threads
 from frhsic_core.learning.step import Step
 
 OUTSIDE = 3
+SAMPLE = tuple(part.numpy() for part in classified(0, 200, d=3))
 
 
 @pytest.fixture(autouse=True)
@@ -26,15 +27,8 @@ def three_threads() -> Iterator[None]:
     torch.set_num_threads(before)
 
 
-def sample(n: int = 200) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    rng = np.random.default_rng(0)
-    x = rng.normal(size=(n, 3))
-    s = rng.uniform(size=n)
-    return x, (x[:, 0] + s > 0.5).astype(int), s
-
-
 def trainer(**changes: Any) -> Trainer:
-    return Trainer(*sample(), **{"epochs": 2, "batch_size": 64, "widths": (8, 2), "device": "cpu", **changes})
+    return Trainer(*SAMPLE, **{"epochs": 2, "batch_size": 64, "widths": (8, 2), "device": "cpu", **changes})
 
 
 def watch(monkeypatch: pytest.MonkeyPatch) -> list[int]:
@@ -74,7 +68,7 @@ def test_training_uses_one_thread_for_small_work_and_more_for_large(monkeypatch:
 @pytest.mark.parametrize("lam", [0.5, "auto"])
 def test_an_estimator_restores_the_number(lam: float | str, monkeypatch: pytest.MonkeyPatch) -> None:
     seen = watch(monkeypatch)
-    x, y, s = sample()
+    x, y, s = SAMPLE
     model = FairClassifier(lam, epochs=2, device="cpu", random_state=0, selection={"n_permutations": 19})
     model.fit(x, y, sensitive_features=s)
     assert set(seen) == {1}
