@@ -132,7 +132,12 @@ def centered_product(rows: Tensor) -> Tensor:
 
 def inner_product(weights: Tensor) -> GramFunction:
     """Return ``K -> Σ_ij K_ij A_ij``: HSIC, distance covariance and every kernel MMD."""
-    return lambda gram: ((gram * weights).sum((-2, -1)), weights)
+
+    def function(gram: Tensor) -> tuple[Tensor, Tensor]:
+        value = (gram * weights).sum((-2, -1))
+        return value, weights.expand(*value.shape, *weights.shape[-2:])  # several samples may share one S
+
+    return function
 
 
 def own_product(
@@ -206,10 +211,13 @@ class _KnownGradient(torch.autograd.Function):
     """Attach a gradient that is known already to a value."""
 
     @staticmethod
-    def forward(ctx: Any, at: Tensor, value: Tensor, gradient: Tensor) -> Tensor:
-        ctx.save_for_backward(gradient)
-        ctx.shape = at.shape
+    def forward(at: Tensor, value: Tensor, gradient: Tensor) -> Tensor:
         return value.clone()
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, ...], output: Tensor) -> None:  # torch.func.grad needs it apart
+        ctx.save_for_backward(inputs[2])
+        ctx.shape = inputs[0].shape
 
     @staticmethod
     @once_differentiable

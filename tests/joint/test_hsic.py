@@ -177,3 +177,16 @@ MISTAKES: list[tuple[Callable[..., Any], dict[str, Any], type[Exception], str]] 
 def test_errors_say_what_to_do(statistic: Any, options: dict[str, Any], error: type[Exception], text: str) -> None:
     with pytest.raises(error, match=text):
         statistic(SIX, SIX, **options)
+
+
+@pytest.mark.parametrize("kernel", ["gaussian", "laplacian", "linear", "distance"])
+@pytest.mark.parametrize("estimator", ["biased", "unbiased"])
+def test_several_samples_share_an_attribute(kernel: str, estimator: str, generator: torch.Generator) -> None:
+    """The value and the gradient of each sample are those that it has alone."""
+    z, s = torch.randn(3, 15, 2, generator=generator, dtype=torch.float64).requires_grad_(), draw(generator, 15)[1]
+    values = hsic(z, s, kernel_z=kernel, estimator=estimator)
+    (together,) = torch.autograd.grad(values.sum(), z)
+    for i in range(3):
+        value = hsic(z[i], s, kernel_z=kernel, estimator=estimator)
+        torch.testing.assert_close(values[i], value)
+        torch.testing.assert_close(together[i], torch.autograd.grad(value, z)[0][i])

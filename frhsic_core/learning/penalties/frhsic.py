@@ -350,6 +350,8 @@ def _product(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
     if size <= 2**18:
         return a @ b
     step = math.ceil(max(inner, columns) / math.ceil(size / 2**18))
+    if step < 32:  # parts of a product of wide matrices would be too thin
+        return torch.mm(torch.from_numpy(a), torch.from_numpy(b)).numpy()
     if inner >= columns:
         found = a[:, :step] @ b[:step]
         for k in range(step, inner, step):
