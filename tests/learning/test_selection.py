@@ -9,6 +9,7 @@ import scipy.stats
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from samples import classified
 
 from frhsic_core import gdp, hsic, normalized_hsic
 from frhsic_core.joint import hsic_test
@@ -29,15 +30,6 @@ def table(**columns: list[float]) -> pd.DataFrame:
         "pvalue": [0.005, 0.005, 0.01, 0.3],
     }
     return pd.DataFrame({**given, **columns})
-
-
-def toy(n: int = 400, seed: int = 0) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    generator = torch.Generator().manual_seed(seed)
-    noise = torch.randn(n, 2, generator=generator, dtype=torch.float64)
-    s, rest = torch.rand(n, 3, generator=generator, dtype=torch.float64).split([1, 2], dim=1)
-    x = torch.cat([s + 0.3 * noise[:, :1], rest], dim=1)
-    y = (x[:, 0] + x[:, 1] + 0.2 * noise[:, 1] > 1).double()
-    return x, y, s
 
 
 # Rules ---------------------------------------------------------------------------------------------------------------
@@ -141,13 +133,13 @@ def test_a_selection_is_checked_when_it_is_made(monkeypatch: pytest.MonkeyPatch)
         ({"max_rows": 2.5}, "'max_rows' parameter"),
     ):
         with pytest.raises(ValueError, match=text):
-            select_lambda(*toy(), **wrong, **OPTIONS)
+            select_lambda(*classified(0, 400, d=3), **wrong, **OPTIONS)
     with pytest.raises(ValueError, match=r"\['lambdas'\]"):
         LambdaSelection.of({"lambdas": [1.0]})
 
 
 def test_options_may_come_as_one_object() -> None:
-    x, y, s = toy()
+    x, y, s = classified(0, 400, d=3)
     selection = LambdaSelection(lams=[1.0, 0.0], n_permutations=19)
     one = select_lambda(x, y, s, selection=selection, random_state=3, **OPTIONS)
     other = select_lambda(x, y, s, lams=[1.0, 0.0], n_permutations=19, random_state=3, **OPTIONS)
@@ -162,7 +154,7 @@ def test_options_may_come_as_one_object() -> None:
 
 
 def test_the_path_is_one_stack_and_sees_no_validation_row() -> None:
-    x, y, s = toy()
+    x, y, s = classified(0, 400, d=3)
     path = select_lambda(x, y, s, lams=[1.0, 0.0], random_state=3, n_permutations=19, **OPTIONS)
     held = path.validation_rows
     assert len(held) == 120
@@ -180,7 +172,7 @@ def test_the_path_is_one_stack_and_sees_no_validation_row() -> None:
 
 def test_several_splits_are_averaged_over_disjoint_parts() -> None:
     """By hand: three paths, each the first split of the same order rotated."""
-    x, y, s = toy()
+    x, y, s = classified(0, 400, d=3)
     training = OPTIONS | {"epochs": 20, "learning_rate": 1e-2}
     options = training | {"lams": [0.0, 10.0], "random_state": 3, "n_permutations": 19, "validation_fraction": 0.15}
     got = select_lambda(x, y, s, **options).choice.table
@@ -225,10 +217,10 @@ def test_how_much_is_held_out(rows: int, options: dict, sizes: list[int]) -> Non
 @pytest.mark.parametrize("weighted", [False, True])
 def test_the_table_against_each_statistic_by_itself(task: str, weighted: bool) -> None:
     """Performance and its standard error are weighted means; HSIC, its test and GDP are those of the library."""
-    x, y, s = toy()
+    x, y, s = classified(0, 400, d=3)
     classes = task == "classification"
     stack = Trainer(x, y if classes else x[:, 1], s, task=task, lam=[0.0, 3.0], **OPTIONS).fit()
-    x, y, s = toy(200, seed=1)
+    x, y, s = classified(1, 200, d=3)
     target = y if classes else x[:, 1]
     weights = np.arange(200.0) if weighted else np.ones(200)
     part = (x, target, s)
@@ -267,7 +259,7 @@ def test_the_table_against_each_statistic_by_itself(task: str, weighted: bool) -
 
 
 def test_weights_reach_the_training_of_the_grid() -> None:
-    x, y, s = toy()
+    x, y, s = classified(0, 400, d=3)
     weights = torch.linspace(0.0, 2.0, 400, dtype=torch.float64)
     options = OPTIONS | {"lams": [0.0, 1.0], "random_state": 3, "n_permutations": 9, "validation_fraction": 0.6}
     path = select_lambda(x, y, s, sample_weight=weights, **options)
@@ -283,7 +275,7 @@ def test_weights_reach_the_training_of_the_grid() -> None:
 
 def test_the_choice_judges_the_rows_of_the_condition() -> None:
     """With a penalty on the positives the validation table measures the dependence among the positives."""
-    x, y, s = toy()
+    x, y, s = classified(0, 400, d=3)
     penalty = make_penalty("frhsic", condition="positives")
     path = select_lambda(x, y, s, penalty=penalty, lams=[1.0], n_permutations=9, validation_fraction=0.6, **OPTIONS)
     held = path.validation_rows[(y[path.validation_rows] > 0.5).numpy()]
@@ -297,7 +289,7 @@ def test_the_choice_judges_the_rows_of_the_condition() -> None:
 
 def test_the_order_of_the_stack_does_not_matter() -> None:
     """Standard errors are those of the difference from the smallest λ, wherever it is in the stack."""
-    x, y, s = toy()
+    x, y, s = classified(0, 400, d=3)
     longer = OPTIONS | {"epochs": 25, "learning_rate": 1e-2}
     up, down = (Trainer(x, y, s, lam=lams, **longer).fit() for lams in ([0.0, 30.0], [30.0, 0.0]))
     first, second = (validation_table(stack, x, y, s, n_permutations=9) for stack in (up, down))
@@ -307,7 +299,7 @@ def test_the_order_of_the_stack_does_not_matter() -> None:
 
 def test_the_test_uses_at_most_max_rows() -> None:
     """HSIC and its test use evenly spaced rows; GDP and the performance use all."""
-    x, y, s = toy()
+    x, y, s = classified(0, 400, d=3)
     stack = Trainer(x, y, s, lam=[0.0], **OPTIONS).fit()
     table, whole = (validation_table(stack, x, y, s, n_permutations=9, max_rows=rows) for rows in (50, 1000))
     rows = np.linspace(0, 399, 50).round().astype(int)
@@ -317,8 +309,9 @@ def test_the_test_uses_at_most_max_rows() -> None:
 
 
 def test_the_gap_is_that_of_the_worst_attribute() -> None:
-    x, y, s = toy()
-    both = torch.cat([s, torch.rand(400, 1, generator=torch.Generator().manual_seed(1), dtype=torch.float64)], dim=1)
+    x, y, s = classified(0, 400, d=3)
+    other = torch.rand(400, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    both = torch.stack([s, other], dim=1)
     stack = Trainer(x, y, both, lam=[0.0], **OPTIONS | {"epochs": 20}).fit()
     gaps = [gdp(stack.probabilities(x)[0], both[:, a]).item() for a in range(2)]
     assert gaps[0] > 1.5 * gaps[1]

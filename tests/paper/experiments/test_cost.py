@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from samples import with_squares
 from scipy import stats
 
 from frhsic_core.joint.hsic import hsic
@@ -18,12 +19,6 @@ from frhsic_core.learning import Trainer
 from frhsic_core.paper.experiments import cost
 from frhsic_core.paper.experiments.cost import counted_exponent, epoch_exponent, peers, speed_up
 from frhsic_core.paper.experiments.cost.plain_forms import count_operations
-
-
-def sample(n: int = 40, d: int = 3) -> tuple[torch.Tensor, torch.Tensor]:
-    generator = torch.Generator().manual_seed(1)
-    s = torch.rand(n, 1, generator=generator, dtype=torch.float64)
-    return s + torch.randn(n, d, generator=generator, dtype=torch.float64), s
 
 
 @pytest.mark.parametrize(
@@ -37,7 +32,7 @@ def sample(n: int = 40, d: int = 3) -> tuple[torch.Tensor, torch.Tensor]:
 )
 @pytest.mark.filterwarnings("ignore:.*escaped its kernel")
 def test_plain_and_library_forms_train_the_same_model(method, plain, library, sigma_s) -> None:
-    z, s = sample(150)
+    z, s = with_squares(1, 150, 3)
     y = (z[:, 0] > 0.5).double()
     trained = [
         Trainer(z, y, s, penalty=penalty, lam=5.0, seeds=3, epochs=3, batch_size=64, dtype=torch.float64, device="cpu")
