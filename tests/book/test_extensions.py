@@ -292,6 +292,7 @@ def test_the_solutions_of_the_homework_are_right() -> None:
 
 
 @pytest.mark.parametrize("week", [1, 2, 3, 4, 8])
+@pytest.mark.slow
 def test_a_coding_task_prints_what_the_page_shows(week: int, tmp_path: Path) -> None:
     """The solution fills the gaps of the starter, which is a program."""
     text = (ROOT / "book" / "homework.md").read_text(encoding="utf-8").split("\n## ")[week]

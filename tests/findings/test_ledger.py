@@ -51,6 +51,7 @@ def test_what_the_simulated_papers_say(protocol: str) -> None:
     assert 0.2 < found.loc["swapped", "open"] < 0.6
 
 
+@pytest.mark.slow
 def test_no_rule_notices_many_more_swapped_numbers() -> None:
     """The best rule for single numbers stays below four of five; with twenty splits of the paper it would not."""
     ours = shares(simulated("text", papers=6)).loc["swapped", "disagrees"]
