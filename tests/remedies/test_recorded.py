@@ -41,8 +41,12 @@ def numbers() -> dict[str, Any]:
     for name, given, options in (("few", x, {}), ("wide", wide, {"min_correlation": 0.3})):
         eraser = KernelEraser("linear", **options).fit(given, sensitive_features=s["age"])
         found[f"kernel {name}"] = [eraser.n_erased_, *eraser.transform(given + 0.1)[:4].std(1)]
-    model = AdjustedRegressor(LinearRegression(), method="rank", cv=3).fit(x, y, sensitive_features=s)
-    found["regressor"] = [model.score(x, y, sensitive_features=s), *model.predict(x[:5], sensitive_features=s[:5])]
+    even = x / [1.0, 1e3, 1e-3]  # some releases of scikit-learn take a column of small numbers for rounding
+    model = AdjustedRegressor(LinearRegression(), method="rank", cv=3).fit(even, y, sensitive_features=s)
+    found["regressor"] = [
+        model.score(even, y, sensitive_features=s),
+        *model.predict(even[:5], sensitive_features=s[:5]),
+    ]
     keys = ("max_iter", "learning_rate", "max_leaf_nodes", "min_samples_leaf", "random_state")
     for task in ("regression", "classification"):
         booster = learner("boosting", task)
@@ -64,6 +68,9 @@ def numbers() -> dict[str, Any]:
 
 
 def test_the_numbers_are_those_on_record(recorded: Records) -> None:
-    """Solvers end at a relative error of about 1e-8, and sums in another order move a number by much less."""
+    """Solvers end at a relative error of about 1e-8, and sums in another order move a number by much less.
+
+    Ranks of rounded scores are step functions: a rank among 240 people may be another one.
+    """
     with pytest.warns(UserWarning, match="'age' far outside of 20 to 59, its range in fit, such as 10, in 2 of 3 rows"):
-        recorded(numbers(), rel=1e-5, abs_=1e-7, of_largest=True)
+        recorded(numbers(), rel=lambda at: 1 / 240 if at.startswith("/rank") else 1e-5, abs_=1e-7, of_largest=True)

@@ -24,8 +24,8 @@ TABLES = (
     "synthetic", "ablation", "transfer",
 )  # fmt: skip
 LONG = {"transfer": range(2, 7), "remedies": (1, *range(5, 15))}
-# Neighbors, support vectors and forests are step functions. They jump however little Z moves on another processor.
-STEPS = ("/mi_", "/svm_", "project")
+# Neighbors, support vectors, forests and bins are step functions. They jump however little Z moves elsewhere.
+STEPS = ("/mi_", "/svm_", "project", "leace_bins")
 TIMINGS = {"seconds", "cpu_seconds", "mebibytes", "repeats"}
 
 
