@@ -61,7 +61,14 @@ def copied(tmp_path: Path) -> Path:
         else:
             (tmp_path / "book" / entry.name).symlink_to(entry)
     (tmp_path / "tests").mkdir()
-    for name in ("pyproject.toml", "_toc.yml", "tests/conftest.py", "tests/test_registry.py", "tests/test_layers.py"):
+    for name in (
+        "pyproject.toml",
+        "_toc.yml",
+        "tests/conftest.py",
+        "tests/records.py",
+        "tests/test_registry.py",
+        "tests/test_layers.py",
+    ):
         shutil.copy(ROOT / name, tmp_path / name)
     return tmp_path
 

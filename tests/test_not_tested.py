@@ -43,7 +43,8 @@ SETTINGS = "[pytest]\naddopts = -ra -p no:cacheprovider\nmarkers =\n  cuda\n  da
 
 def last_lines(folder: Path, *options: str, **environment: str) -> tuple[int, list[str]]:
     """Run the tests above on a machine without GPU, data and chromium; return the status and what ends the output."""
-    shutil.copy(Path(__file__).with_name("conftest.py"), folder)
+    for name in ("conftest.py", "records.py"):
+        shutil.copy(Path(__file__).with_name(name), folder)
     (folder / "test_parts.py").write_text(TESTS)
     (folder / "pytest.ini").write_text(SETTINGS)
     bare = {name: value for name, value in os.environ.items() if not name.startswith(("FRHSIC_", "PYTEST_"))}

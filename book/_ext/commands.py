@@ -69,7 +69,7 @@ class Commands(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         """Return one paragraph and one table for each command."""
         self.env.note_reread()
-        return self.parse_text_to_nodes(tables())
+        return [nodes.container("", *self.parse_text_to_nodes(tables()), classes=["commands"])]
 
 
 def setup(app: Any) -> dict[str, bool]:
