@@ -218,6 +218,16 @@ def browser() -> Generator[Any, None, None]:
 
 
 @pytest.fixture
+def uncompiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Switch numba's compiler off for dcor and hyppo.
+
+    Compiling takes most of a minute, the statistics of some hundred rows do not. On ARM the compiler can also abort a
+    process that has much memory mapped: LLVM wants its sections within 4 GB of each other (numba's issue 9001).
+    """
+    monkeypatch.setattr(pytest.importorskip("numba").config, "DISABLE_JIT", True)
+
+
+@pytest.fixture
 def generator() -> torch.Generator:
     """Return a generator with a fixed seed, fresh for each test."""
     return torch.Generator().manual_seed(20260101)

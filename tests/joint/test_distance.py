@@ -45,9 +45,9 @@ COLUMNS = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.usefixtures("uncompiled")
 def test_agrees_with_dcor() -> None:
-    dcor = pytest.importorskip("dcor")  # compiles itself when first imported: most of a minute in a new environment
+    dcor = pytest.importorskip("dcor")
     for seed in range(3):
         z, s = with_squares(seed, n=40, d=3, p=2)
         x, y = z.numpy(), s.numpy()

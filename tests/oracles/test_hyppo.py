@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -13,16 +12,10 @@ import torch
 from frhsic_core import Gaussian, distance_correlation, hsic
 
 
-@pytest.fixture(scope="module")
-def hyppo() -> Iterator[Any]:
-    """Import hyppo with its compiler off: compiling takes most of a minute, the statistics of fifty rows do not."""
-    numba = pytest.importorskip("numba")
-    before, numba.config.DISABLE_JIT = numba.config.DISABLE_JIT, True
-    try:
-        with warnings.catch_warnings(action="ignore"):
-            yield pytest.importorskip("hyppo.independence")
-    finally:
-        numba.config.DISABLE_JIT = before  # other libraries of this process need it on
+@pytest.fixture
+def hyppo(uncompiled: None) -> Any:
+    with warnings.catch_warnings(action="ignore"):
+        return pytest.importorskip("hyppo.independence")
 
 
 @pytest.fixture

@@ -135,7 +135,7 @@ def test_tables_by_hand() -> None:
     assert counted_exponent(counted, "x") == pytest.approx(3)
 
 
-@pytest.mark.slow  # two of the libraries compile for seconds
+@pytest.mark.usefixtures("uncompiled")
 @pytest.mark.filterwarnings("ignore")  # of the other libraries
 def test_peers_compute_the_same_quantities() -> None:
     z, s = peers.sample(400)
