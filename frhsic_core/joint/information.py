@@ -15,7 +15,7 @@ from scipy.spatial import cKDTree
 from scipy.special import digamma
 from torch import Tensor
 
-from frhsic_core.arrays import ArrayLike, as_pair, batch_shape, binary_scale, fix_signs, same_kind
+from frhsic_core.arrays import ArrayLike, as_pair, batch_shape, binary_scale, same_kind
 
 _JITTER = 1e-10  # of a column's standard deviation: far below any spacing that carries information
 
@@ -123,34 +123,6 @@ def _following(values: NDArray[np.float64], radius: NDArray[np.float64]) -> NDAr
         inside = values[middle] - values <= radius
         last, beyond = np.where(inside, middle, last), np.where(inside, beyond, middle)
     return last - start
-
-
-def principal_components(z: Tensor) -> Tensor:
-    """Return the first principal components, two to five of them, that hold 95 % of the variance.
-
-    ``(models, n, d) -> (models, n, min(d, 5))`` in double precision. Up to five columns are only centered. Otherwise
-    components beyond a model's number are zero, and a zero column changes no distance. Columns are not scaled, as in
-    the released code. O(nd² + d³) for each model.
-
-    Examples
-    --------
-    >>> z = torch.diag_embed(torch.tensor([[3.0, 0.0, 0.0, 0.0, 0.0, 0.0]])).double()
-    >>> components = principal_components(z)
-    >>> tuple(components.shape), bool(components[..., 2:].any())
-    ((1, 6, 5), False)
-    >>> tuple(principal_components(z[..., :3]).shape)
-    (1, 6, 3)
-    """
-    z = z.double()
-    z = z - z.mean(-2, keepdim=True)
-    if z.shape[-1] <= 5:
-        return z
-    values, vectors = torch.linalg.eigh(z.mT @ z / z.shape[-2])
-    values = values.flip(-1).clamp_min(0.0)
-    explained = values.cumsum(-1) / values.sum(-1, keepdim=True)
-    number = ((explained < 0.95).sum(-1, keepdim=True) + 1).clamp(2, 5)
-    kept = torch.arange(5, device=z.device) < number
-    return (z @ fix_signs(vectors.flip(-1))[..., :5]) * kept.unsqueeze(-2)
 
 
 def standardized(x: Tensor, *, seed: int = 0) -> Tensor:

@@ -18,9 +18,11 @@ from records import Records
 from frhsic_core import arrays, bounds, joint, kernels, laws
 from frhsic_core.joint import contraction, factors, given, independence
 from frhsic_core.laws import finite, formulas, mercer, quadrature
+from frhsic_core.learning.penalties import scaling
+from frhsic_core.paper.experiments import mutual_information as components
 
 LAWS = (finite, formulas, mercer, quadrature, laws)
-MODULES = (arrays, kernels, bounds, *LAWS, contraction, factors, given, independence, joint)
+MODULES = (arrays, kernels, bounds, *LAWS, contraction, scaling, factors, given, independence, joint)
 
 
 def names(n: int) -> dict[str, Any]:
@@ -33,7 +35,7 @@ def names(n: int) -> dict[str, Any]:
     library = {name: one for module in MODULES for name, one in vars(module).items()}
     return (
         library
-        | {"torch": torch, "np": np, "Fraction": Fraction}
+        | {"torch": torch, "np": np, "Fraction": Fraction, "components": components}
         | {name: torch.as_tensor(x) for name, x in data.items()}
     )
 

@@ -310,19 +310,10 @@ def corrected_t(difference: np.ndarray, *, test_share: float = 0.2) -> tuple[flo
     return float(t), float(2.0 * special.stdtr(len(d) - 1, -abs(t)))
 
 
-def corrected_scale(splits: int, *, test_share: float = 0.2) -> float:
-    """Return by how much the interval of a mean over splits widens in the corrected resampled t-test.
-
-    Examples
-    --------
-    >>> round(corrected_scale(25), 3)
-    2.693
-    """
-    return float(np.sqrt(1.0 + splits * test_share / (1.0 - test_share)))
-
-
-def t_interval(difference: np.ndarray) -> tuple[float, float]:
+def t_interval(difference: np.ndarray, *, test_share: float = 0.0) -> tuple[float, float]:
     """Return the mean of paired differences and the half-width of its 95 % t interval; NaN with a single one.
+
+    With ``test_share`` it is the interval of :func:`corrected_t`.
 
     Examples
     --------
@@ -331,7 +322,8 @@ def t_interval(difference: np.ndarray) -> tuple[float, float]:
     (2.0, 2.484)
     """
     d = np.asarray(difference, float)
-    half = special.stdtrit(len(d) - 1, 0.975) * d.std(ddof=1) / np.sqrt(len(d)) if len(d) > 1 else np.nan
+    share = 1.0 / len(d) + test_share / (1.0 - test_share)
+    half = special.stdtrit(len(d) - 1, 0.975) * d.std(ddof=1) * np.sqrt(share) if len(d) > 1 else np.nan
     return float(d.mean()), float(half)
 
 

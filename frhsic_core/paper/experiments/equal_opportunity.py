@@ -25,7 +25,7 @@ import pandas as pd
 from frhsic_core.paper.claims.answers import PROTOCOLS, Answer, answer_of_runs, query, rows_of
 from frhsic_core.paper.claims.rules import RELEVANT
 from frhsic_core.paper.experiments import SPLITS
-from frhsic_core.paper.experiments.comparison import BAND, corrected_scale, t_interval
+from frhsic_core.paper.experiments.comparison import BAND, t_interval
 from frhsic_core.paper.experiments.main import shared_noise
 from frhsic_core.paper.runs.plan import Experiment, Settings, Stack, Task, stacks_of
 
@@ -168,9 +168,8 @@ def option_point(experiment: str, dataset: str, option: str | dict[str, str], me
 def _paired(rows: pd.DataFrame, first: str, second: str, column: str, lam: float) -> tuple[float, float, float]:
     """Return the mean of first − second over splits, and its 95 % interval for splits that share rows."""
     difference = (values_at(rows, first, lam, column) - values_at(rows, second, lam, column)).dropna().to_numpy()
-    mean, half = t_interval(difference)
-    reach = half * corrected_scale(len(difference))
-    return mean, mean - reach, mean + reach
+    mean, half = t_interval(difference, test_share=0.2)
+    return mean, mean - half, mean + half
 
 
 @query

@@ -265,13 +265,6 @@ def rates(rows: pd.DataFrame, kind: str) -> pd.DataFrame:
     return table[tests].sort_index(key=lambda index: index.map(lambda value: laws.get(value, value)))
 
 
-def best_kernel(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return for each alternative the pair with most rejections in the second half, and its rate in the first."""
-    pairs = rows[rows["test"] == "one kernel"].reset_index(drop=True)
-    best = pairs.groupby("law", sort=False)["elsewhere"].idxmax()
-    return pairs.loc[best].set_index("law")[["width_z", "width_s", "rate"]]
-
-
 def plan_audit_coverage() -> Experiment:
     """Return one unit for each attribute, shape and size."""
     name = "audit_coverage"
