@@ -13,17 +13,17 @@ ROOT = Path(__file__).resolve().parents[1]
 TOP = "the modules at the top"
 LINES = {
     TOP: 1915,  # goal: 1,500 without bounds.py
-    "joint": 4300,  # goal: 4,000; a million rows by small ranks or sorted columns, tests given C, kernels for a GPU
+    "joint": 4150,  # goal: 4,000; a million rows by small ranks or sorted columns, tests given C, kernels for a GPU
     "conditional": 965,  # goal: 1,000
     "laws": 905,  # goal: 1,400
-    "learning": 4475,  # goal: 4,800; a step of one model on a CPU costs 1.9 times Unfair, not 2.3 (50 dimensions 2.4)
+    "learning": 4610,  # goal: 4,800; a step of one model on a CPU costs 1.9 times Unfair, not 2.3 (50 dimensions 2.4)
     "auditing": 2600,  # goal: 2,600
     "remedies": 1600,  # goal: 1,600; adjust_scores from scores and ages alone, raw tables, fit_best
     "data": 1565,  # goal: 1,700
     "cli": 700,  # goal: 700
     "paper": 12700,  # goal: 12,700
 }
-LIBRARY, MODULES, TESTS = 31715, 134, 25365  # goals: 32,000, 155 and 25,000; records notice random changes
+LIBRARY, MODULES, TESTS = 31715, 135, 25365  # goals: 32,000, 155 and 25,000; records notice random changes
 
 
 def lines(folder: Path) -> Counter[str]:

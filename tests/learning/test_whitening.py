@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from frhsic_core.joint.contraction import RIDGE, whiten
 from frhsic_core.learning import make_penalty
 from frhsic_core.learning.data import Batch, TrainingData
+from frhsic_core.learning.penalties.scaling import RIDGE, whiten
 
 
 def test_whitening_against_numpy_and_under_linear_maps() -> None:

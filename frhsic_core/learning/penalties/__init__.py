@@ -33,7 +33,6 @@ from typing import Any
 
 from frhsic_core import registry
 from frhsic_core.choices import one_of
-from frhsic_core.joint.contraction import whiten
 from frhsic_core.learning.penalties.adversarial import ADV, LAFTR
 from frhsic_core.learning.penalties.base import KernelPenalty, Penalty, Unfair
 from frhsic_core.learning.penalties.dcor import DCor
@@ -41,6 +40,7 @@ from frhsic_core.learning.penalties.frem import FREM
 from frhsic_core.learning.penalties.frhsic import FRHSIC
 from frhsic_core.learning.penalties.mmd_binned import MMDBinned
 from frhsic_core.learning.penalties.reg_gdp import RegGDP
+from frhsic_core.learning.penalties.scaling import whiten
 
 __all__ = [
     "ADV", "FREM", "FRHSIC", "LAFTR", "METHODS", "PROTOCOLS", "DCor", "KernelPenalty", "MMDBinned", "Penalty", "RegGDP",

@@ -14,7 +14,6 @@ from torch.nn.utils.rnn import pad_sequence
 
 from frhsic_core.choices import one_of
 from frhsic_core.joint.contraction import (
-    RIDGE,
     Frame,
     GradientTerm,
     centered_product,
@@ -41,6 +40,7 @@ from frhsic_core.kernels import (
 from frhsic_core.learning.data import Batch
 from frhsic_core.learning.penalties.base import BandwidthPolicy, KernelPenalty, Setup, counted
 from frhsic_core.learning.penalties.conditional import CONDITIONS, conditional_terms, prepare_given
+from frhsic_core.learning.penalties.scaling import lone_whitening, threadless_product
 
 FORMS = ("biased", "unbiased", "normalized")
 PLACES = ("representation", "output", "both")
@@ -343,26 +343,6 @@ class FRHSIC(KernelPenalty):
 # One model on a CPU ---------------------------------------------------------------------------------------------------
 
 
-def _product(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
-    """Return a product of two matrices, in parts so small that NumPy starts no threads of its own."""
-    inner, columns = b.shape
-    size = len(a) * inner * columns
-    if size <= 2**18:
-        return a @ b
-    step = math.ceil(max(inner, columns) / math.ceil(size / 2**18))
-    if step < 32:  # parts of a product of wide matrices would be too thin
-        return torch.mm(torch.from_numpy(a), torch.from_numpy(b)).numpy()
-    if inner >= columns:
-        found = a[:, :step] @ b[:step]
-        for k in range(step, inner, step):
-            found += a[:, k : k + step] @ b[k : k + step]
-        return found
-    found = np.empty((len(a), columns), a.dtype)
-    for k in range(0, columns, step):
-        np.matmul(a, b[:, k : k + step], out=found[:, k : k + step])
-    return found
-
-
 def halves(v: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return two matrices whose product LᵀR is |v_i − v_j|²/2 for columns v: −[v, |v|², −½] and [v, −½, |v|²]."""
     right = np.full((len(v) + 2, v.shape[1]), -0.5, v.dtype)
@@ -386,37 +366,10 @@ def pair_sums(left: NDArray[Any], right: NDArray[Any], features: NDArray[Any]) -
     parts = [slice(first, first + BLOCK) for first in range(0, left.shape[1], BLOCK)]
     for a, one in enumerate(parts):
         for other in parts[a:]:
-            slope = _product(left[:, one].T, right[:, other])
+            slope = threadless_product(left[:, one].T, right[:, other])
             torch.from_numpy(slope.clip(lowest, 0.0, out=slope) if small else slope).exp2_()
-            slope *= _product(features[:, one].T, features[:, other])
-            sums[:, other] += _product(rows[:, one], slope)
+            slope *= threadless_product(features[:, one].T, features[:, other])
+            sums[:, other] += threadless_product(rows[:, one], slope)
             if other is not one:
-                sums[:, one] += _product(rows[:, other], slope.T)
+                sums[:, one] += threadless_product(rows[:, other], slope.T)
     return sums
-
-
-def lone_whitening(z: NDArray[Any]) -> tuple[NDArray[Any], Callable[[NDArray[Any]], NDArray[Any]]]:
-    """Return the whitened rows of Z ``(m, d)`` as columns, and the function from a gradient in them to one in Z.
-
-    As in :mod:`frhsic_core.joint.contraction` with LU = Z_c, for columns: Wᵀ(G − NU/m) − (r/m) tr(WᵀNW) Z_c. Whitening
-    is computed in float64, because the covariance has the square of the condition number of Z. A gradient comes in the
-    dtype of Z, and products with more digits would gain nothing.
-    """
-    m, d = z.shape
-    x = z.T.astype(np.float64, order="C")
-    x -= np.add.reduce(x, 1, keepdims=True) / m
-    covariance = _product(x, x.T) / m
-    diagonal = covariance.reshape(-1)[:: d + 1]
-    diagonal += 1e-8
-    diagonal += RIDGE * np.add.reduce(diagonal)
-    factor, _ = torch.linalg.cholesky_ex(torch.from_numpy(covariance))
-    inverse = torch.linalg.solve_triangular(factor, torch.eye(d, dtype=torch.float64), upper=False).numpy()
-    white, rounded = _product(inverse, x).astype(z.dtype), inverse.astype(z.dtype)
-
-    def back(gradient: NDArray[Any]) -> NDArray[Any]:
-        gradient = gradient - np.add.reduce(gradient, 1, keepdims=True) / m
-        product = _product(gradient, white.T) / m
-        trace = np.vdot(_product(product, rounded), rounded)
-        return _product(rounded.T, gradient - _product(product, white)) - (RIDGE * trace) * x
-
-    return white, back
