@@ -45,6 +45,7 @@ COLUMNS = {
 }
 
 
+@pytest.mark.slow  # importing dcor takes seconds
 @pytest.mark.usefixtures("uncompiled")
 def test_agrees_with_dcor() -> None:
     dcor = pytest.importorskip("dcor")

@@ -135,6 +135,7 @@ def test_tables_by_hand() -> None:
     assert counted_exponent(counted, "x") == pytest.approx(3)
 
 
+@pytest.mark.slow  # importing the other libraries takes seconds
 @pytest.mark.usefixtures("uncompiled")
 @pytest.mark.filterwarnings("ignore")  # of the other libraries
 def test_peers_compute_the_same_quantities() -> None:
