@@ -71,6 +71,7 @@ def test_times_are_compared_like_with_like(values_of_pages: dict[str, Any]) -> N
     rows, times = stored_rows("cost"), values_of_pages["runtime"]
     for name, form, own in (
         ("loop", "loop, all anchors", "plain, centred"),
+        ("few", "loop, 32 anchors", "plain, centred"),
         ("product", "library, all anchors", "library"),
     ):
         ratio, _ = speed_up(rows, ("frem", form), ("frhsic", own), device="cuda", part="epoch", at={"n": 20_000})
