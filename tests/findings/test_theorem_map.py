@@ -8,15 +8,9 @@ import numpy as np
 import pytest
 
 from frhsic_core.paper.runs.stored import book_folder
-from frhsic_core.paper.statements.overview import failing, standings
-from frhsic_core.paper.statements.registry import statements
+from frhsic_core.paper.statements.overview import standings
 
 RECORDS = json.loads(book_folder("claims", "verdicts.json").read_text(encoding="utf-8"))
-
-
-def test_the_numbered_statements_that_fail() -> None:
-    broken = [s.statements for s in failing(RECORDS) if s.kind == "numbered statement"]
-    assert broken == [("Theorem 5.1", "Corollary 5.2", "Proposition G.2", "Corollary G.3"), ("Lemma B.1",)]
 
 
 def test_the_statements_that_need_a_further_condition() -> None:
@@ -24,14 +18,6 @@ def test_the_statements_that_need_a_further_condition() -> None:
     needy = {one.statement.number for one in standings(RECORDS) if one.verdict == "needs a further condition"}
     uniform = {"Theorem 5.1", "Corollary 5.2", "Proposition G.2", "Corollary G.3", "Remark G.4"}
     assert needy == uniform | {"Lemma B.1"}
-
-
-def test_the_exercise_on_what_corollary_4_6_rests() -> None:
-    found, new = set(), {"Corollary 4.6"}
-    while new:
-        new = {used for number in new for used in statements()[number].builds_on}
-        found |= new
-    assert found == {"Theorem 4.5", "Theorem 4.3", "Proposition 4.1", "Definition 2.1", "Lemma B.1"}
 
 
 def test_the_exercise_on_tied_ages() -> None:

@@ -169,8 +169,8 @@ class Sentence:
         One of ``KINDS``.
     statements : tuple of str
         Numbers of the statements it belongs to; two where the paper says it twice.
-    sentence : str
-        What it says, in our words.
+    place, sentence : str
+        Its section of the paper, and what it says, in our words.
     holds : str
         When it holds, or what holds instead.
     certificates : tuple of str
@@ -182,6 +182,7 @@ class Sentence:
 
     kind: str
     statements: tuple[str, ...]
+    place: str
     sentence: str
     holds: str
     certificates: tuple[str, ...]
@@ -200,10 +201,8 @@ def sentences() -> tuple[Sentence, ...]:
     text = resources.files("frhsic_core.paper.statements").joinpath("sentences.csv").read_text(encoding="utf-8")
     return tuple(
         Sentence(
-            kind=row["kind"],
+            **{name: row[name] for name in ("kind", "place", "sentence", "holds")},
             statements=tuple(row["statements"].split("; ")),
-            sentence=row["sentence"],
-            holds=row["holds"],
             certificates=tuple(json.loads(row["certificates"])),
             itself=row["itself"] == "yes",
         )
