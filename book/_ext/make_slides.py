@@ -3,10 +3,11 @@
 After a title and the contents, a chapter gives a slide with its answer and, in its own order, one for each definition,
 statement, figure and example by hand, and one for each text between the comments ``% slide: TITLE`` and
 ``% end of slide``, such as the symbols and the proof of a statement. Such a text may contain what a cell prints. A
-slide shows the first sentence of a printed item, and one more of an item that starts with a sentence in bold. A page
-without code gives slides, too, if it has such a text. The result is a page of plain HTML that needs no
-network: arrow keys or Page Down go to the next slide, and printing gives one slide a page.
-The folder ``figures`` beside it has every figure as a PNG, for slides of your own.
+slide shows the first sentence of a printed item. A long text is cut into several slides. A page without code gives
+slides, too, if it has such a text. Each slide has a name: the label of its box or figure, or else its title. For each
+week in ``book/teaching.md`` there is a page with the slides that the comments below its heading name. A page is plain
+HTML that needs no network: arrow keys or Page Down go to the next slide, and printing gives one slide a page. The
+folder ``figures`` beside it has every figure as a PNG, for slides of your own.
 """
 
 from __future__ import annotations
@@ -14,8 +15,10 @@ from __future__ import annotations
 import json
 import re
 import sys
+from collections import Counter
 from functools import cache, reduce
 from html import escape, unescape
+from itertools import combinations, pairwise
 from operator import getitem
 from pathlib import Path
 from typing import Any
@@ -23,7 +26,7 @@ from typing import Any
 import nbformat
 import yaml
 from alt_text import plain
-from count_words import ROLE, ROOT, chapters
+from count_words import ROLE, ROOT, chapters, words
 from gallery import figures
 from markdown_it import MarkdownIt
 from mdit_py_plugins.dollarmath import dollarmath_plugin
@@ -31,16 +34,18 @@ from offline_assets import copy_mathjax
 from paper_boxes import paper_number, without_labels
 
 STYLE = """
-html { scroll-snap-type: y mandatory; font: 1.6rem/1.4 system-ui, sans-serif; color: #1b1b1b; }
+html { scroll-snap-type: y mandatory; font: max(1.05rem, min(2vw, 3.6vh))/1.4 system-ui, sans-serif; color: #1b1b1b; }
 body { margin: 0; }
 section { box-sizing: border-box; height: 100vh; padding: 4vh 6vw; display: flex; flex-direction: column;
   justify-content: center; scroll-snap-align: start; overflow: auto; }
 h1 { font-size: 1.5em; margin: 0 0 .6em; } h2 { font-size: 1.15em; margin: 0 0 .6em; }
 img { width: 100%; max-height: 64vh; min-height: 0; object-fit: contain; align-self: center; }
-.caption { font-size: .6em; margin: 0 4vw; } nav { font-size: .8em; } a { color: #0072b2; }
+.caption { font-size: .72em; margin: 0 4vw; } nav { font-size: .8em; } a { color: #0072b2; }
 footer { font-size: .55em; color: #555; margin-top: auto; }
 pre { font-size: .75em; } table { border-collapse: collapse; } th, td { text-align: left; padding: .3em 1em .3em 0; }
-.statement { border-left: .3em solid #0072b2; padding-left: 1em; font-size: .8em; }
+.statement { border-left: .3em solid #0072b2; padding-left: 1em; font-size: .95em; }
+@media (max-width: 600px) { html { scroll-snap-type: none; } section { height: auto; min-height: 100vh; }
+  mjx-container { max-width: 100%; overflow: auto hidden; } table { font-size: .8em; } pre { white-space: pre-wrap; } }
 @media print { @page { size: 320mm 180mm; margin: 0; } section { break-after: page; height: 180mm; } }
 """
 PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title><style>{style}</style>
@@ -56,11 +61,18 @@ ITEM = re.compile(
 )
 # After a colon the answer goes on with a list and a program.
 ANSWER = re.compile(r"\*\*The answer first\.\*\* (.+(?:(?<=:)\n(?:\n(?:- .+(?:\n- .+)*|```\w+\n(?s:.*?)\n```)\n?)+)?)")
-CHAPTER = re.compile(r'<section id="(\w+)"><h1>(.+)</h1>')
+CHAPTER = re.compile(r'<section id="(\w+)"><h1>(.+?)(?: \(1 of \d\))?</h1>')
+MOST = 120  # words on a slide
+WEEK = re.compile(
+    r"(?m)^### (?P<title>.+)\n\n% slides: (?P<name>[\w-]+)\n% first session: (?P<first>.+)\n"
+    r"% second session: (?P<second>.+)\n\n(?P<items>(?:- .+\n)+)"
+)
 BOX = re.compile(r"(?m)^(`{3,})\{prf:\w+\} (.+)\n((?s:.*?))^\1$")
+PART = re.compile(r"\{ref\}`([^`<]+) <((explorer|homework)-\w+)>`")  # of another page of the book
 LABEL = re.compile(r"(?m)^:label: ([\w-]+)$|^\$\$ \((eq-[\w-]+)\)$")
+TITLE = re.compile(r"(?m)^# (.+)$")
 PLACE = re.compile(r"(?m)^\(([\w-]+)\)=\n(?=(?:\([\w-]+\)=\n)*#+ (.+)$)")
-LINK = re.compile(r"\{(?:(?:prf:)?ref|eq)\}`([\w-]+)`")
+LINK = re.compile(r"\{(?:(?:prf:)?ref|eq|chapter)\}`([\w-]+)`")
 VALUE = re.compile(r"\{\{ *([\w.]+) *\}\}")
 # Symbols on slides: a letter with its mark and its index. These have one meaning in the whole book.
 COMMON = {*"ZSzsnijPExydeON", "rho", "k Z", "k S", "P Z", "P S", "P Z,S", "P Z|S", "P Z| S"}
@@ -77,7 +89,7 @@ OTHER = re.compile(
 )
 FORMULA = r"\\\((.+?)\\\)"
 LET = re.compile(
-    r"\b(?:[Ll]et|[Ww]rite|[Cc]hoose|[Tt]he|[Aa]n?|least|values|eigenvalues|eigenfunctions|functions)\b"
+    r"\b(?:[Ll]et|[Ww]rite|[Cc]hoose|[Tt]he|[Aa]n?|least|values|eigenvalues|eigenfunctions|functions|have)\b"
     rf"(?: \(?[a-z’*-]+\)?){{0,4}} {FORMULA}(?:(?:,|,? and) {FORMULA})?"
     rf"|{FORMULA}(?= (?:be|is|are|has|have|likewise|for)\b)|\({FORMULA}\)"
 )
@@ -88,18 +100,60 @@ MARKDOWN = MarkdownIt("commonmark").enable("table").use(
     .format(escape(text)))  # fmt: skip
 
 
+def clean(text: str) -> str:
+    """Return MyST as Markdown, with the words of its roles and without labels, comments and options of directives."""
+    text = re.sub(r"(?m)^(?::[\w-]+:.*|%.*|\([\w-]+\)=)\n", "", ROLE.sub(r"\1", text))
+    return re.sub(r"(?m)^(\$\$) \([\w-]+\)$", r"\1", text)
+
+
 def html(text: str) -> str:
-    r"""Return MyST as HTML, with the words of its roles and without the options of its directives.
+    r"""Return MyST as HTML.
 
     Examples
     --------
     >>> html("The {term}`head <Head>` maps $a<b$, see {prf:ref}`thm-4-5`.")
     '<p>The head maps <span class="math inline">\\(a&lt;b\\)</span>, see thm-4-5.</p>\n'
     """
-    text = ROLE.sub(r"\1", text)
-    text = re.sub(r"(?m)^(?::[\w-]+:.*|%.*|\([\w-]+\)=)\n", "", text)
-    text = re.sub(r"(?m)^(\$\$) \([\w-]+\)$", r"\1", text)
-    return MARKDOWN.render(text)
+    return MARKDOWN.render(clean(text))
+
+
+def cut(text: str) -> list[str]:
+    r"""Return MyST in as few parts of at most ``MOST`` words as possible, none much longer than the others.
+
+    A part starts with a paragraph or an item, but not with a formula, in a sentence, or after a colon.
+
+    Examples
+    --------
+    >>> [words(part) for part in cut("Three things:\n\n" + 3 * f"- {'word. ' * 50}\n")]
+    [52, 100]
+    """
+    lines = clean(text).splitlines(keepends=True)
+    starts = {0}
+    for token in MARKDOWN.parse("".join(lines)):
+        if token.map and token.type != "math_block" and token.level <= (token.type == "list_item_open"):
+            before = "".join(lines[: token.map[0]]).rstrip()
+            starts |= {token.map[0]} if before[-1:] in ".!?)$`|" and not lines[token.map[0]][0].islower() else set()
+    blocks = ["".join(lines[start:end]) for start, end in pairwise([*sorted(starts), len(lines)])]
+    sizes = [words(block) for block in blocks]
+
+    def longest(places: tuple[int, ...]) -> int:
+        return max(sum(sizes[start:end]) for start, end in pairwise([0, *places, len(sizes)]))
+
+    for count in range(len(blocks)):
+        places = min(combinations(range(1, len(blocks)), count), key=longest)
+        if longest(places) <= MOST:
+            break
+    return ["".join(blocks[start:end]) for start, end in pairwise([0, *places, len(blocks)])]
+
+
+def deal(name: str, head: str, bodies: list[str], kind: str = "", footer: str = "") -> list[str]:
+    """Return one slide for each body, with its number in the heading if there are several; the first has the name."""
+    slides = []
+    for number, body in enumerate(bodies, 1):
+        count = f" ({number} of {len(bodies)})" if len(bodies) > 1 else ""
+        place = f' id="{name}"' if number == 1 else ""
+        slides.append(f"<section{place}{kind}>{html(head + count)}{body}{footer}</section>")
+    return slides
 
 
 def pages() -> list[Path]:
@@ -112,12 +166,21 @@ def pages() -> list[Path]:
 @cache
 def labels() -> dict[str, str]:
     """Return what stands for a label: the number of a statement in the paper, or the title of a box or a section."""
-    text = "\n".join(path.with_suffix(".md").read_text(encoding="utf-8") for path in chapters())
-    return {label: f"“{title}”" for label, title in PLACE.findall(text)} | {
+    texts = {path.stem: path.with_suffix(".md").read_text(encoding="utf-8") for path in chapters()}
+    text = "\n".join(texts.values())
+    titles = {stem: f"“{title[1]}”" for stem, text in texts.items() if (title := TITLE.search(text))}
+    return titles | {label: f"“{title}”" for label, title in PLACE.findall(text)} | {
         first or second: paper_number(title) or f"“{without_labels(title)}”"
-        for _, title, words in BOX.findall(text)
-        for first, second in LABEL.findall(words)
-    }
+        for _, title, inside in BOX.findall(text)
+        for first, second in LABEL.findall(inside)
+    }  # fmt: skip
+
+
+def filled(text: str, values: dict[str, Any]) -> str:
+    """Return a text with numbers in place of their names and titles in place of labels, and without citations."""
+    text = re.sub(r",? ?\{cite:\w+\}`[^`]*`", "", text)
+    text = LINK.sub(lambda found: labels().get(found[1], found[0]), text)
+    return VALUE.sub(lambda found: str(reduce(getitem, found[1].split("."), values)), text)
 
 
 def slides_of(path: Path, values: dict[str, Any]) -> list[str]:
@@ -134,29 +197,57 @@ def slides_of(path: Path, values: dict[str, Any]) -> list[str]:
             printed = "".join(output.text for output in cell.outputs if output.output_type == "stream")
             printed = re.sub(r"(?m)^(- .+?\.) [A-Z\d].*$", r"\1", printed)
             prose += re.sub(r"(?m)^(?!- )", "\n", printed) + "\n\n"
-    names = labels()
-    prose = LINK.sub(lambda found: names.get(found[1], found[0]), re.sub(r" ?\{cite:\w+\}`[^`]*`", "", prose))
-    prose = VALUE.sub(lambda found: str(reduce(getitem, found[1].split("."), values)), prose)
-    prose = prose.replace("(see the fold)", "(see the next slide)")  # the fold is tagged, too
-    title = re.search(r"(?m)^# (.+)$", prose)
-    answer = ANSWER.search(prose)
+    prose = filled(prose, values)
+    title, answer = TITLE.search(prose), ANSWER.search(prose)
     section = chapter = title[1] if title else path.stem
-    slides = [f'<section id="{path.stem}">{html(f"# {chapter}")}{html(answer[1]) if answer else ""}</section>']
+    footer = f"<footer>{escape(chapter)}</footer>"
+    slides = deal(path.stem, f"# {chapter}", [html(part) for part in cut(answer[1] if answer else "")])
+    names: Counter[str] = Counter()
     for item in ITEM.finditer(prose):
         if item["section"]:
             section = item["section"]
             continue
-        told = re.sub(r"(?m)^(- \*\*[^*]+\.\*\* .+?\.) .+$", r"\1", item["told"] or "")
-        words = html(told or item["lines"] or item["words"])
         head = item["tagged"] or item["example"] or without_labels(item["title"])
-        body = f'<div class="statement">{words}</div>'
+        told = item["told"] or item["lines"] or item["words"]
+        bodies = [f'<div class="statement">{html(part)}</div>' for part in cut(told)]
         if item["figure"]:
-            alt = escape(plain(ROLE.sub(r"\1", item["words"]).replace("$", "")), quote=True)
+            alt = escape(plain(ROLE.sub(r"\1", told).replace("$", "")), quote=True)
             image = f'<img alt="{alt}" src="figures/{item["title"]}.png">'
-            head, body = section, f'{image}<div class="caption">{words}</div>'
-        kind = "" if item["figure"] or item["tagged"] or item["example"] else ' class="box"'
-        slides.append(f"<section{kind}>{html(f'## {head}')}{body}<footer>{escape(chapter)}</footer></section>")
+            head, bodies = section, [f'{image}<div class="caption">{html(told)}</div>']
+        label = re.search(r"(?m)^:label: (.+)$", told)
+        name = label[1] if label else re.sub(r"\W+", "-", item["title"] if item["figure"] else head.lower()).strip("-")
+        name = f"{path.stem}-{name}" if item["example"] else name
+        names[name] += 1
+        name += f"-{names[name]}" if names[name] > 1 else ""
+        kind = ' class="box"' if item["fence"] and not item["figure"] else ""
+        slides += deal(name, f"## {head}", bodies, kind, footer)
     return slides
+
+
+def weeks(slides: list[str], values: dict[str, Any], book: str = "../html") -> dict[str, list[str]]:
+    """Return the slides of each week in ``book/teaching.md``, in the order of its sessions, by the name of the page.
+
+    A session lists names of slides and, with a capital letter, items of the week. The answer to a vote, which stands
+    in parentheses, has a slide of its own. ``book`` is the address of the book, for links to explorers and homework.
+    """
+    known = dict(re.findall(r'(?s)<section id="([\w-]+)"(.*?)(?=<section id=|\Z)', "".join(slides)))
+    text = filled((ROOT / "book" / "teaching.md").read_text(encoding="utf-8"), values)
+    pages = {"explorer": "explorers", "homework": "homework"}
+    text = PART.sub(lambda part: f"[{part[1]}]({book}/book/{pages[part[3]]}.html#{part[2]})", text)
+    found = {}
+    for week in WEEK.finditer(text):
+        items = dict(re.findall(r"(?m)^- \*([^*]+)\.\* (.+)$", week["items"]))
+        deck = deal("goals", f"# {week['title']}", [html(next(iter(items.values())))])
+        for session in ("first", "second"):
+            deck += deal(f"{session}-session", f"# {session.title()} session", [""])
+            for name in week[session].split(", "):
+                if name in items:
+                    asked = re.split(r"(?<=\?) \((.+)\)$", items[name])
+                    deck += deal(name.split()[-1].lower(), f"## {name}", [html(part) for part in asked if part])
+                elif name in known:
+                    deck.append(f'<section id="{name}"{known[name]}')
+        found[week["name"]] = deck
+    return found
 
 
 def symbols(formula: str) -> list[str]:
@@ -194,29 +285,31 @@ def unexplained(slides: list[str]) -> dict[str, list[str]]:
     return found
 
 
-def write(out: Path, paths: list[Path], values: dict[str, Any], *, mathjax: str) -> None:
-    """Write the slides of the chapters into a folder; ``mathjax`` is the address of that folder from the page."""
+def write(out: Path, paths: list[Path], values: dict[str, Any], *, mathjax: str, book: str = "../html") -> None:
+    """Write the slides of the chapters into a folder; ``mathjax`` and ``book`` are addresses from its pages."""
     config = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
     macros = config["sphinx"]["config"]["mathjax3_config"]["tex"]["macros"]
     paper = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))["references"][0]
     authors = " and ".join(f"{author['given-names']} {author['family-names']}" for author in paper["authors"])
     slides = [slide for path in paths for slide in slides_of(path, values)]
-    links = "\n".join(f"- [{words}](#{name})" for name, words in CHAPTER.findall("".join(slides)))
+    links = "\n".join(f"- [{title}](#{name})" for name, title in CHAPTER.findall("".join(slides)))
     first = html(f"# {config['title']}\n\nThe executable edition of *{paper['title']}* by {authors}")
     contents = f"<h1>Contents</h1><nav>{html(links)}</nav>"
-    slides = [f"<section>{first}</section>", f"<section>{contents}</section>", *slides]
+    decks = {"index": [f"<section>{first}</section>", f"<section>{contents}</section>", *slides]}
     (out / "figures").mkdir(parents=True, exist_ok=True)
     for name, _, picture in (figure for path in paths for figure in figures(path)):
         (out / "figures" / f"{name}.png").write_bytes(picture)
     options = {"style": STYLE, "macros": json.dumps(macros), "mathjax": mathjax}
-    page = PAGE.format(title=escape(config["title"]), slides="\n".join(slides), **options)
-    (out / "index.html").write_text(page, encoding="utf-8")
-    print(f"{len(slides)} slides: {out / 'index.html'}")
+    for name, deck in (decks | weeks(slides, values, book)).items():
+        page = PAGE.format(title=escape(config["title"]), slides="\n".join(deck), **options)
+        (out / f"{name}.html").write_text(page, encoding="utf-8")
+        print(f"{page.count('<section')} slides: {out / f'{name}.html'}")
 
 
 def _add_to_book(app: Any, exception: Exception | None) -> None:
     if not exception and app.builder.format == "html":
-        write(Path(app.outdir) / "_static" / "slides", pages(), app.config.myst_substitutions, mathjax="../mathjax")
+        addresses = {"mathjax": "../mathjax", "book": "../.."}
+        write(Path(app.outdir) / "_static" / "slides", pages(), app.config.myst_substitutions, **addresses)
 
 
 def setup(app: Any) -> dict[str, bool]:
