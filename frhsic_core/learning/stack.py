@@ -73,12 +73,10 @@ class StackedLinear(nn.Module):
     def lone(self, i: int) -> nn.Linear:
         """Return model ``i`` as a plain ``nn.Linear``."""
         _, n_in, n_out = self.weight.shape
-        # Without initial weights, whose draw would change PyTorch's global random state.
-        like = {"dtype": self.weight.dtype, "device": self.weight.device}
-        layer = cast(nn.Linear, nn.utils.skip_init(nn.Linear, n_in, n_out, **like))
-        with torch.no_grad():
-            layer.weight.copy_(self.weight[i].T)
-            layer.bias.copy_(self.bias[i, 0])
+        # On the device "meta" no weights are drawn, which would change PyTorch's global random state.
+        layer = nn.Linear(n_in, n_out, device="meta")
+        layer.weight = nn.Parameter(self.weight[i].T.detach().clone(memory_format=torch.contiguous_format))
+        layer.bias = nn.Parameter(self.bias[i, 0].detach().clone())
         return layer
 
 
