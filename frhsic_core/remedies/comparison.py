@@ -326,8 +326,9 @@ def compare_remedies(
         Keys of ``frhsic_core.remedies.comparison.REMEDIES``, all by default. A mapping gives the strengths of each.
         ``"none"`` is always added, and for remedies that need S to predict a model without a remedy that sees S.
     learners : sequence of {"linear", "boosting"} or mapping of str to estimator
-        What is trained after, or before, each remedy. A mapping names scikit-learn models or pipelines of your own,
-        with ``predict_proba`` if there are classes; they get X as numbers.
+        What is trained after, or before, each remedy. A mapping names scikit-learn models of your own, with
+        ``predict_proba`` if there are classes. They get X as an array of numbers. So a pipeline that selects columns by
+        name fails: pass ``pipeline[:-1].fit_transform(X)`` as X and ``pipeline[-1]`` as the model.
     n_splits : int
         Number of random splits into 70 % training and 30 % test samples.
     task : {"auto", "regression", "classification"}

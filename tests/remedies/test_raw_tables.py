@@ -20,14 +20,9 @@ from sklearn.model_selection import cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
-from frhsic_core import (
-    AdjustedClassifier,
-    AttributeEraser,
-    KernelEraser,
-    compare_remedies,
-    gdp,
-)
+from frhsic_core import AdjustedClassifier, AttributeEraser, KernelEraser, compare_remedies, gdp
 from frhsic_core.learning.estimators.columns import columns_of, fit_columns
+from frhsic_core.paper.runs.stored import book_folder
 
 N = 400
 
@@ -161,3 +156,29 @@ def test_a_limit_of_time_keeps_what_is_done() -> None:
         found = compare_remedies(X, y, sensitive_features=age, n_splits=5, max_seconds=0.01)
     assert found.splits["split"].nunique() == 1
     assert "encoder" not in set(found.table["remedy"])
+
+
+def test_a_pipeline_over_named_columns_is_compared_by_its_last_step() -> None:
+    X, y, age = table()
+    options: dict[str, Any] = {"sensitive_features": age, "remedies": ["leace"], "n_splits": 1}
+    with pytest.raises(ValueError, match="strings"):
+        compare_remedies(X, y, learners={"mine": by_name()}, **options)
+    found = compare_remedies(by_name()[:-1].fit_transform(X), y, learners={"mine": by_name()[-1]}, **options)
+    assert found.table["score"].min() > 0.6
+
+
+def test_the_credit_script_takes_a_table_and_a_fitted_pipeline(tmp_path: Path) -> None:
+    """In an empty folder, as a reader runs it; what it prints without files is in the chapter."""
+    X, y, age = table()
+    X.assign(age=age, default=y).to_csv(tmp_path / "applicants.csv", index=False)
+    joblib.dump(by_name().fit(X[:100], y[:100]), tmp_path / "model.joblib")
+    command = [sys.executable, str(book_folder("_static", "credit_model.py")), "applicants.csv", "model.joblib"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert "What it means. The AUC changes from" in done.stdout
+    scored = pd.read_csv(tmp_path / "scored.csv")
+    assert gdp(scored["adjusted_score"], scored["age"]) < 0.7 * gdp(scored["score"], scored["age"])
+    saved = joblib.load(tmp_path / "adjusted_model.joblib")
+    np.testing.assert_allclose(1 - saved.predict_proba(scored[list(X)])[:, 1], scored["adjusted_score"])
+    X.assign(age=age, repaid=y).to_csv(tmp_path / "applicants.csv", index=False)
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.stderr.startswith("Set AGE, OUTCOME and BAD")
