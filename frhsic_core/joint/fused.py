@@ -26,7 +26,6 @@ from __future__ import annotations
 
 import functools
 import math
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -77,6 +76,37 @@ if triton is not None:
         x = tl.dot(left_high, tl.trans(right_high))
         x = tl.dot(left_high, tl.trans(right_low), x)
         return tl.dot(left_low, tl.trans(right_high), x)
+
+    # Rows of both
+
+    @triton.jit
+    def _split_kernel(u, sigma, high, low, n, stored, d, UNIT: tl.constexpr, D: tl.constexpr, B: tl.constexpr):
+        """Write the halves of the rows in units of the bandwidth; rows beyond n are far from everything.
+
+        Half norms are stored over UNIT beside a constant UNIT: 8 keeps half a million in the range of float16, and 1
+        keeps three more bits.
+        """
+        model = tl.program_id(0)
+        rows = tl.program_id(1) * B + tl.arange(0, B)
+        width = tl.arange(0, D)
+        inside = (rows < n)[:, None] & (width < d)[None, :]
+        tile = tl.load(u + (model * n + rows)[:, None] * d + width[None, :], mask=inside, other=0.0).to(tl.float32)
+        tile = tile * (1.2011224087864498 / tl.load(sigma + model)).to(tl.float32)
+        tile = tl.minimum(tl.maximum(tile, -60000.0), 60000.0)
+        first = tile.to(tl.float16)
+        second = (tile - first.to(tl.float32)).to(tl.float16)
+        kept = first.to(tl.float32) + second.to(tl.float32)
+        norm = tl.minimum(tl.sum((kept * kept).to(tl.float64), 1) * (0.5 / UNIT), 60000.0)
+        norm = tl.where(rows < n, norm, 60000.0)
+        for piece in tl.static_range(3):
+            part = norm.to(tl.float32).to(tl.float16)
+            norm -= part.to(tl.float64)
+            first = tl.where((width == d + piece)[None, :], -part[:, None], first)
+        constant = (width >= d + 3) & (width < d + 6)
+        first = tl.where(constant[None, :], tl.full([B, D], UNIT, tl.float16), first)
+        at = (model * stored + rows)[:, None] * D + width[None, :]
+        tl.store(high + at, first)
+        tl.store(low + at, second)
 
     # Large samples
 
@@ -176,32 +206,6 @@ if triton is not None:
     # Stacks of mini-batches
 
     @triton.jit
-    def _split_kernel(u, sigma, high, low, n, stored, d, D: tl.constexpr, B: tl.constexpr):
-        """Write the halves of the rows in units of the bandwidth; rows beyond n are far from everything."""
-        model = tl.program_id(0)
-        rows = tl.program_id(1) * B + tl.arange(0, B)
-        width = tl.arange(0, D)
-        inside = (rows < n)[:, None] & (width < d)[None, :]
-        tile = tl.load(u + (model * n + rows)[:, None] * d + width[None, :], mask=inside, other=0.0).to(tl.float32)
-        tile = tile * (1.2011224087864498 / tl.load(sigma + model))
-        tile = tl.minimum(tl.maximum(tile, -60000.0), 60000.0)
-        first = tile.to(tl.float16)
-        second = (tile - first.to(tl.float32)).to(tl.float16)
-        kept = first.to(tl.float32) + second.to(tl.float32)
-        # A constant 8 keeps half norms up to half a million in the range of float16.
-        norm = tl.minimum(tl.sum(kept * kept, 1) * 0.0625, 60000.0)
-        norm = tl.where(rows < n, norm, 60000.0)
-        for piece in tl.static_range(3):
-            part = norm.to(tl.float16)
-            norm -= part.to(tl.float32)
-            first = tl.where((width == d + piece)[None, :], -part[:, None], first)
-        constant = (width >= d + 3) & (width < d + 6)
-        first = tl.where(constant[None, :], tl.full([B, D], 8.0, tl.float16), first)
-        at = (model * stored + rows)[:, None] * D + width[None, :]
-        tl.store(high + at, first)
-        tl.store(low + at, second)
-
-    @triton.jit
     def _attribute_gram(t, stride, model, rows, cols, n, P: tl.constexpr, squared):
         """Return a tile of L = 2^(−|t − t'|²/2), zero beyond n; ``squared`` is a tile of zeros."""
         for c in tl.static_range(P):
@@ -257,47 +261,26 @@ if triton is not None:
         return k, tl.where(inside, l - i_l[:, None] - j_l[None, :], 0.0)
 
     @triton.jit
-    def _products_kernel(
-        high, low, t, means, products, n, stored, d, stride,
-        D: tl.constexpr, P: tl.constexpr, B: tl.constexpr, N: tl.constexpr,
-    ):  # fmt: skip
-        """Write, for each row, the sums of HKH∘HLH, HKH∘HKH and HLH∘HLH, ``(models, 3, n)``."""
-        model = tl.program_id(0)
-        rows = tl.program_id(1) * B + tl.arange(0, B)
-        k_mean, l_mean = _grand_means(means, model, n, N)
-        i_high, i_low = _load_rows(high, low, model * stored + rows, d, D, True)
-        cross = tl.zeros([B, B], dtype=tl.float32)
-        own_z = tl.zeros([B, B], dtype=tl.float32)
-        own_s = tl.zeros([B, B], dtype=tl.float32)
-        for start in range(0, n, B):
-            cols = start + tl.arange(0, B)
-            j_high, j_low = _load_rows(high, low, model * stored + cols, d, D, False)
-            k, l = _grams(i_high, i_low, j_high, j_low, t, stride, model, rows, cols, n, P)
-            k, l = _centered(k, l, means, model, rows, cols, n, k_mean, l_mean)
-            cross += k * l
-            own_z += k * k
-            own_s += l * l
-        at = products + model * 3 * n + rows
-        tl.store(at, tl.sum(cross, 1), mask=rows < n)
-        tl.store(at + n, tl.sum(own_z, 1), mask=rows < n)
-        tl.store(at + 2 * n, tl.sum(own_s, 1), mask=rows < n)
-
-    @triton.jit
     def _total(products, model, which, n, N: tl.constexpr):
         every = tl.arange(0, N)
         part = tl.load(products + model * 3 * n + which * n + every, mask=every < n, other=0.0)
         return tl.sum(part.to(tl.float64), 0)
 
     @triton.jit
-    def _batch_gradient_kernel(
+    def _batch_kernel(
         high, low, t, means, products, value, own, direction, n, stored, d, stride, smallest,
-        NORMALIZED: tl.constexpr, D: tl.constexpr, P: tl.constexpr, B: tl.constexpr, N: tl.constexpr,
+        NORMALIZED: tl.constexpr, GRADIENT: tl.constexpr,
+        D: tl.constexpr, P: tl.constexpr, B: tl.constexpr, N: tl.constexpr,
     ):  # fmt: skip
-        """Write Σ_j W_ij (u_j − u_i) with W = K ∘ ∂value/∂K for each row; HKH∘HLH by rows, or the normalized form."""
+        """Write Σ_j W_ij (u_j − u_i) with W = K ∘ ∂value/∂K for each row; HKH∘HLH by rows, or the normalized form.
+
+        The normalized form takes two passes. The first one, without GRADIENT, writes the sums over each row of HKH∘HLH,
+        HKH∘HKH and HLH∘HLH, ``(models, 3, n)``.
+        """
         model = tl.program_id(0)
         rows = tl.program_id(1) * B + tl.arange(0, B)
         outer = 1.0
-        if NORMALIZED:
+        if NORMALIZED and GRADIENT:
             cross = _total(products, model, 0, n, N)
             own_s = _total(products, model, 2, n, N)
             own_z = _total(products, model, 1, n, N)
@@ -315,29 +298,40 @@ if triton is not None:
         pulled = tl.zeros([B, D], dtype=tl.float32)
         mass = tl.zeros([B, B], dtype=tl.float32)
         product = tl.zeros([B, B], dtype=tl.float32)
+        squares_k = tl.zeros([B, B], dtype=tl.float32)
+        squares_l = tl.zeros([B, B], dtype=tl.float32)
         for start in range(0, n, B):
             cols = start + tl.arange(0, B)
             j_high, j_low = _load_rows(high, low, model * stored + cols, d, D, False)
             k, l = _grams(i_high, i_low, j_high, j_low, t, stride, model, rows, cols, n, P)
             k_centered, w = _centered(k, l, means, model, rows, cols, n, k_mean, l_mean)
-            if NORMALIZED:
+            if NORMALIZED and GRADIENT:
                 w -= k_centered * share
             else:
                 product += k_centered * w
-            w *= k
-            mass += w
-            w_high = w.to(tl.float16)
-            w_low = (w - w_high.to(tl.float32)).to(tl.float16)
-            pulled = tl.dot(w_high, j_high, pulled)
-            pulled = tl.dot(w_high, j_low, pulled)
-            pulled = tl.dot(w_low, j_high, pulled)
-        i_high, i_low = _load_rows(high, low, model * stored + rows, d, D, False)
-        pulled -= tl.sum(mass, 1)[:, None] * (i_high.to(tl.float32) + i_low.to(tl.float32))
-        columns = tl.arange(0, D)
-        inside = (rows < n)[:, None] & (columns < d)[None, :]
-        tl.store(direction + (model * n + rows)[:, None] * d + columns[None, :], pulled * outer, mask=inside)
-        if not NORMALIZED:
-            tl.store(products + model * 3 * n + rows, tl.sum(product, 1), mask=rows < n)
+            if GRADIENT:
+                w *= k
+                mass += w
+                w_high = w.to(tl.float16)
+                w_low = (w - w_high.to(tl.float32)).to(tl.float16)
+                pulled = tl.dot(w_high, j_high, pulled)
+                pulled = tl.dot(w_high, j_low, pulled)
+                pulled = tl.dot(w_low, j_high, pulled)
+            else:
+                squares_k += k_centered * k_centered
+                squares_l += w * w
+        at = products + model * 3 * n + rows
+        if not (NORMALIZED and GRADIENT):
+            tl.store(at, tl.sum(product, 1), mask=rows < n)
+        if GRADIENT:
+            i_high, i_low = _load_rows(high, low, model * stored + rows, d, D, False)
+            pulled -= tl.sum(mass, 1)[:, None] * (i_high.to(tl.float32) + i_low.to(tl.float32))
+            columns = tl.arange(0, D)
+            inside = (rows < n)[:, None] & (columns < d)[None, :]
+            tl.store(direction + (model * n + rows)[:, None] * d + columns[None, :], pulled * outer, mask=inside)
+        else:
+            tl.store(at + n, tl.sum(squares_k, 1), mask=rows < n)
+            tl.store(at + 2 * n, tl.sum(squares_l, 1), mask=rows < n)
 
     @triton.jit
     def _output_kernel(
@@ -358,15 +352,14 @@ if triton is not None:
             smooth += tl.sum(l * other[None, :], 1)
         smooth = tl.where(rows < n, smooth - tl.sum(tl.where(rows < n, smooth, 0.0), 0) / n, 0.0)
         cross = tl.sum(f * smooth, 0)
+        unit = factor
         if NORMALIZED:
             own_s = tl.load(own + model)
             variance = tl.sum(f * f, 0)
             varies = (variance > smallest_variance) & (own_s > smallest)
             variance = tl.maximum(variance, smallest_variance)
-            unit = tl.where(varies, 1.0 / (variance * tl.sqrt(tl.maximum(own_s, smallest))), 0.0)
+            unit = tl.where(varies, factor / (variance * tl.sqrt(tl.maximum(own_s, smallest))), 0.0)
             smooth -= f * (cross / variance)
-        else:
-            unit = factor
         tl.store(value + model, cross * unit)
         tl.store(direction + model * n + rows, smooth * unit, mask=rows < n)
 
@@ -420,139 +413,9 @@ def can_fuse(z: Tensor, s: Tensor, kernel_z: Kernel, kernel_s: Kernel) -> bool:
     return widest <= LARGEST_DIMENSION and 2 * (widest + 6) * (z.shape[-2] + 512) < 2**31
 
 
-class _Scaled:
-    """Rows u = (x − mean)/σ·√log₂e in float32, whose kernel is 2^(−|u − v|²/2), made block by block."""
-
-    def __init__(self, x: Tensor, kernel: Gaussian) -> None:
-        self.x = x.detach()
-        self.bandwidth = torch.as_tensor(kernel.bandwidth, dtype=torch.float64, device=x.device).reshape(())
-        self.mean = self.x.mean(0)
-        self.factor = (_ROOT_LOG2_E / self.bandwidth).to(x.dtype)
-
-    def rows(self, which: slice) -> Tensor:
-        """Return some of the rows."""
-        return (self.x[which] - self.mean).mul_(self.factor)
-
-    def parts(self) -> list[slice]:
-        """Return blocks of rows: a second sample in float32 would be most of the memory that this needs."""
-        n = len(self.x)
-        return [slice(first, min(first + _ROWS_AT_ONCE, n)) for first in range(0, n, _ROWS_AT_ONCE)]
-
-    def sizes(self) -> list[float]:
-        """Return the mean of the half norms, a bound on the exponents, and the mean of some kernel values."""
-        norms = [0.5 * self.rows(part).square().sum(-1) for part in self.parts()]
-        total = torch.stack([norm.sum(dtype=torch.float64) for norm in norms]).sum() / len(self.x)
-        some = self.rows(slice(0, None, max(1, len(self.x) // 512)))[:512].double()
-        mean = torch.exp2(-0.5 * (some.unsqueeze(0) - some.unsqueeze(1)).square().sum(-1)).mean()
-        return torch.stack([total, 4.0 * torch.stack([norm.amax() for norm in norms]).amax().double(), mean]).tolist()
-
-
-@dataclass(frozen=True)
-class FusedPair:
-    """Two samples as the kernels read them: scaled and padded, Z split into halves and S column by column.
-
-    Attributes
-    ----------
-    n, d : int
-        Numbers of rows and of columns of Z.
-    bandwidth : Tensor
-        Of the kernel on Z.
-    high, low : Tensor
-        ``(rows, width)``: halves of the scaled rows of Z, with half norms and ones beside them.
-    columns : Tensor
-        ``(p, rows)``: scaled S.
-    weights : Tensor
-        ``(rows,)`` of size one: float16 halves of A_ij·w_j would underflow with 1/n. Padding has weight zero.
-    weighted : bool
-        Whether the kernels read weights and offsets.
-    offset_z, offset_s : float
-        The constants c and c'.
-    """
-
-    n: int
-    d: int
-    bandwidth: Tensor
-    high: Tensor
-    low: Tensor
-    columns: Tensor
-    weights: Tensor
-    weighted: bool
-    offset_z: float
-    offset_s: float
-
-    @classmethod
-    def of(
-        cls, z: Tensor, s: Tensor, kernel_z: Gaussian, kernel_s: Gaussian, row_weights: Tensor | None
-    ) -> FusedPair | None:
-        """Prepare two samples, or return ``None`` if they leave the range of the kernels."""
-        n, d = z.shape
-        scaled_z, scaled_s = _Scaled(z, kernel_z), _Scaled(s, kernel_s)
-        norm, exponent, mean_z = scaled_z.sizes()
-        _, exponent_s, mean_s = scaled_s.sizes()
-        near = _NORMS[0] < norm <= _NORMS[1] and exponent < _LARGEST_EXPONENT
-        if not near or exponent_s < _SMALLEST_EXPONENT:
-            return None
-        stored = 256 * (-(-n // 256) + 1)  # room for one empty tile beyond the last
-        high = torch.zeros(stored, max(16, 1 << (d + 5).bit_length()), dtype=torch.float16, device=z.device)
-        low = torch.zeros_like(high)
-        # Padding is far away from everything: its kernel value is zero.
-        high[n:, d] = -60_000.0
-        high[:, d + 3 : d + 6] = 1.0
-        columns = s.new_full((s.shape[1], stored), 1e18)
-        for part in scaled_z.parts():
-            u = scaled_z.rows(part)
-            high[part, :d] = u
-            low[part, :d] = u - high[part, :d].float()
-            represented = high[part, :d].float() + low[part, :d]
-            norms = represented.square_().sum(-1, dtype=torch.float64).mul_(0.5)
-            for column in range(d, d + 3):
-                high[part, column] = -norms
-                norms += high[part, column]
-            columns[:, part] = scaled_s.rows(part).mT * math.sqrt(0.5)  # squares are summed without the factor ½
-        weights = torch.zeros(stored, device=z.device)
-        weights[:n] = 1.0 if row_weights is None else row_weights
-        # Near the mean, so that the sums stay small: where few rows are averaged, rounding does not average out.
-        # It is a multiple of 2^-10, so that 1 − offset is exact in float32 too.
-        few = n < _MANY_ROWS
-        offsets = (round(mean * 1024.0) / 1024.0 if few else 0.0 for mean in (mean_z, mean_s))
-        return cls(n, d, scaled_z.bandwidth, high, low, columns, weights, few or row_weights is not None, *offsets)
-
-    def sums(self) -> Tensor:
-        """Return the weighted sums of K', L' and K'∘L' for each row, ``(3, n)``."""
-        bm, bn, group = 64, 64, 8  # measured on an H200
-        # Three tiles of wide rows in flight do not fit into the shared memory of a multiprocessor: 227 KiB on an H200.
-        stages = 3 if self.high.shape[1] <= 128 else 2
-        out = torch.zeros(3, self.n, dtype=torch.float64, device=self.high.device)
-        _sums_kernel[(-(-self.n // bm), -(-self.n // _CHUNK))](
-            self.high, self.low, self.columns, self.weights, *out, self.n, len(self.high), _CHUNK, self.d,
-            self.offset_z, self.offset_s, D=self.high.shape[1], P=len(self.columns), WEIGHTED=self.weighted,
-            BM=bm, BN=bn, GROUP=group, num_warps=4, num_stages=stages,
-        )  # fmt: skip
-        return out
-
-    def gradient(self, shift: Tensor) -> Tensor:
-        """Return Σ_j w_j A_ij ∂K_ij/∂z_i for every row i, ``(n, d)``, with u = ``shift`` in A."""
-        n, d = self.n, self.d
-        shifts = torch.zeros(len(self.high), device=shift.device)
-        # A power of two that brings A near 2^4, so that its float16 halves neither overflow nor underflow.
-        bound = 1.0 + 2.0 * shift.abs().amax()
-        lift = torch.exp2(4.0 - torch.ceil(torch.log2(bound)))
-        outer = -1.0 / (_ROOT_LOG2_E * self.bandwidth) / lift
-        shifts[:n] = shift * lift
-        # Tiles of wide rows must fit into the shared memory too.
-        bm, bn = (128, 64) if self.high.shape[1] <= 128 else (64, 32)
-        result = torch.empty(n, d, device=shift.device)
-        for first in range(0, n, _ROWS_AT_ONCE):
-            last = min(first + _ROWS_AT_ONCE, n)
-            g = torch.zeros(last - first, self.high.shape[1], dtype=torch.float64, device=shift.device)
-            _gradient_kernel[(-(-len(g) // bm), -(-n // _CHUNK))](
-                self.high, self.low, self.columns, self.weights, shifts, lift, g,
-                n, len(self.high), first, last, _CHUNK, d, self.offset_s, D=self.high.shape[1],
-                P=len(self.columns), WEIGHTED=self.weighted, BM=bm, BN=bn, num_warps=4, num_stages=2,
-            )  # fmt: skip
-            u = self.high[first:last, :d].double() + self.low[first:last, :d]
-            result[first:last] = (u.mul_(g[:, d + 3 : d + 4]) - g[:, :d]).mul_(outer)
-        return result
+def _width(d: int) -> int:
+    """Return how many numbers a row of d columns takes, with three half norms and three constants beside it."""
+    return max(16, 1 << (d + 5).bit_length())
 
 
 def fused_hsic(
@@ -573,23 +436,77 @@ def fused_hsic(
     z, s, kernel_z, kernel_s, estimator, row_weights
         As in :func:`frhsic_core.joint.contraction.dependence`, for one pair of samples in float32.
     """
-    weights = row_weights
-    if row_weights is not None and estimator == "biased":
-        weights = row_weights * len(z)
-    pair = FusedPair.of(z, s, kernel_z, kernel_s, weights)
-    if pair is None:
+    n, d = z.shape
+    x, y = z.detach(), s.detach()
+    sigma_z, sigma_s = (
+        torch.as_tensor(k.bandwidth, dtype=torch.float64, device=z.device) for k in (kernel_z, kernel_s)
+    )
+    # Both samples as the kernels read them: scaled and padded, Z split into halves and S column by column.
+    stored = 256 * (-(-n // 256) + 1)  # room for one empty tile beyond the last
+    width = _width(d)
+    high, low = torch.empty(2, stored, width, dtype=torch.float16, device=z.device)
+    _split_kernel[(1, stored // _BATCH_TILE)](
+        (x - x.mean(0)).contiguous(), sigma_z, high, low, n, stored, d, UNIT=1.0, D=width, B=_BATCH_TILE
+    )
+    columns = s.new_full((s.shape[1], stored), 1e18)
+    # Squares are summed without the factor ½.
+    columns[:, :n] = ((y - y.mean(0)) * (_ROOT_LOG2_E / sigma_s).to(s.dtype)).mT * math.sqrt(0.5)
+    # The mean of the half norms of Z, bounds on the exponents of Z and S, and the means of some kernel values.
+    norms = high[:n, d : d + 3].sum(-1, dtype=torch.float64).neg_()
+    step = max(1, n // 512)
+    means = [kernel(some[: 512 * step : step].double()).mean() for kernel, some in ((kernel_z, x), (kernel_s, y))]
+    largest_s = columns[:, :n].square().sum(0).amax().double()
+    sizes = [norms.mean(), 4.0 * norms.amax(), 4.0 * largest_s, *means]
+    norm, exponent, exponent_s, mean_z, mean_s = torch.stack(sizes).tolist()
+    near = _NORMS[0] < norm <= _NORMS[1] and exponent < _LARGEST_EXPONENT
+    if not near or exponent_s < _SMALLEST_EXPONENT:
         return None
-    w = pair.weights[: pair.n].double()
-    k, l, product = pair.sums()
+    # Weights of size one: float16 halves of A_ij·w_j would underflow with 1/n. Padding has weight zero.
+    weights = torch.zeros(stored, device=z.device)
+    weights[:n] = 1.0 if row_weights is None else row_weights * (n if estimator == "biased" else 1)
+    # Offsets near the mean, so that the sums stay small: where few rows are averaged, rounding does not average out.
+    # They are multiples of 2^-10, so that 1 − offset is exact in float32 too.
+    few = n < _MANY_ROWS
+    offset_z, offset_s = (round(mean * 1024.0) / 1024.0 if few else 0.0 for mean in (mean_z, mean_s))
+    options = {"D": width, "P": len(columns), "WEIGHTED": few or row_weights is not None, "num_warps": 4}
+    sums = torch.zeros(3, n, dtype=torch.float64, device=z.device)
+    bm, bn, group = 64, 64, 8  # measured on an H200
+    # Three tiles of wide rows in flight do not fit into the shared memory of a multiprocessor: 227 KiB on an H200.
+    stages = 3 if width <= 128 else 2
+    _sums_kernel[(-(-n // bm), -(-n // _CHUNK))](
+        high, low, columns, weights, *sums, n, stored, _CHUNK, d, offset_z, offset_s,
+        BM=bm, BN=bn, GROUP=group, num_stages=stages, **options,
+    )  # fmt: skip
+    w = weights[:n].double()
+    k, l, product = sums
     cross = w @ product
     if estimator == "unbiased":  # take out the diagonal, where both kernels are one
-        own_k, own_l = 1.0 - pair.offset_z, 1.0 - pair.offset_s
+        own_k, own_l = 1.0 - offset_z, 1.0 - offset_s
         k, l, cross = k - w * own_k, l - w * own_l, cross - w @ w * (own_k * own_l)
     value = from_sums(cross, k, l, w, estimator=estimator).to(z.dtype)
     if not (torch.is_grad_enabled() and z.requires_grad):
         return value
+    # Σ_j w_j A_ij ∂K_ij/∂z_i, with u = `shift` in A.
     share, both, scale = sum_factors(w.sum(), estimator)
-    direction = pair.gradient(0.5 * both * (w @ l) - share * l).mul_(w.unsqueeze(-1))
+    shift = 0.5 * both * (w @ l) - share * l
+    # A power of two that brings A near 2^4, so that its float16 halves neither overflow nor underflow.
+    lift = torch.exp2(4.0 - torch.ceil(torch.log2(1.0 + 2.0 * shift.abs().amax())))
+    outer = -1.0 / (_ROOT_LOG2_E * sigma_z) / lift
+    shifts = torch.zeros(stored, device=z.device)
+    shifts[:n] = shift * lift
+    # Tiles of wide rows must fit into the shared memory too.
+    bm, bn = (128, 64) if width <= 128 else (64, 32)
+    direction = torch.empty(n, d, device=z.device)
+    for first in range(0, n, _ROWS_AT_ONCE):
+        last = min(first + _ROWS_AT_ONCE, n)
+        g = torch.zeros(last - first, width, dtype=torch.float64, device=z.device)
+        _gradient_kernel[(-(-len(g) // bm), -(-n // _CHUNK))](
+            high, low, columns, weights, shifts, lift, g, n, stored, first, last, _CHUNK, d, offset_s,
+            BM=bm, BN=bn, num_stages=2, **options,
+        )  # fmt: skip
+        u = high[first:last, :d].double() + low[first:last, :d]
+        direction[first:last] = (u.mul_(g[:, d + 3 : d + 4]) - g[:, :d]).mul_(outer)
+    direction.mul_(w.unsqueeze(-1))
     return GradientTerm(value, z, direction, (2.0 * scale).to(z.dtype)[None, None]).differentiable()
 
 
@@ -628,7 +545,7 @@ def fused_batch_term(
     models, n, d = u.shape
     tiles = math.ceil(n / _BATCH_TILE)
     stored = tiles * _BATCH_TILE
-    size = {"D": max(16, 1 << (d + 5).bit_length()), "B": _BATCH_TILE}
+    size = {"D": _width(d), "B": _BATCH_TILE}
     every = 1 << (n - 1).bit_length()
     halves = torch.empty(2, models, stored, size["D"], dtype=torch.float16, device=u.device)
     means = u.new_empty(models, 2, n)
@@ -639,14 +556,13 @@ def fused_batch_term(
     grid = (models, tiles)
     rows = (n, stored, d, t.stride(-2))
     p = t.shape[-1]
-    _split_kernel[grid](u, sigma, *halves, n, stored, d, **size)
+    _split_kernel[grid](u, sigma, *halves, n, stored, d, UNIT=8.0, **size)
     _means_kernel[grid](*halves, t, means, *rows, P=p, **size)
-    if normalized:
-        _products_kernel[grid](*halves, t, means, products, *rows, P=p, N=every, **size)
-    _batch_gradient_kernel[grid](
-        *halves, t, means, products, value, own, direction, *rows, smallest_own(u, rows=n),
-        NORMALIZED=normalized, P=p, N=every, **size,
-    )  # fmt: skip
+    for gradient in (False, True) if normalized else (True,):
+        _batch_kernel[grid](
+            *halves, t, means, products, value, own, direction, *rows, smallest_own(u, rows=n),
+            NORMALIZED=normalized, GRADIENT=gradient, P=p, N=every, **size,
+        )  # fmt: skip
     if not normalized:
         value = products[:, 0].sum(-1) * factor
     direction = direction if frame.back is None else frame.back(direction)
