@@ -26,7 +26,10 @@ def outputs_of(chapter: str) -> list[dict[str, str]]:
 
 
 class Printed:
-    """Tables and numbers that a chapter prints."""
+    """Tables and numbers that a chapter prints, and its text."""
+
+    def text(self, chapter: str) -> str:
+        return (NOTEBOOKS / f"{chapter}.md").read_text(encoding="utf-8")
 
     def table(self, chapter: str, column: str) -> pd.DataFrame:
         """Return the one table that has a column whose title contains ``column``; its first column is the index."""

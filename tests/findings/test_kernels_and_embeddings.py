@@ -1,39 +1,23 @@
-"""Guards the numbers by hand of the chapter on kernels and HSIC, by sums over all pairs of people."""
+"""Guards the numbers by hand of the chapter on kernels and HSIC: what the library computes and the chapter prints."""
 
 from __future__ import annotations
-
-import math
 
 import numpy as np
 import pytest
 
-from frhsic_core import load_dataset, normalized_hsic
-
-HIRED, OLD = np.array([1, 1, 0, 1]), np.array([0, 0, 1, 1])
-
-
-def centered(x: np.ndarray) -> np.ndarray:
-    """Return the centered matrix of the kernel that is one for equal values, entry by entry."""
-    gram = (x[:, None] == x).astype(float)
-    rows = gram.mean(1)
-    return np.array([[gram[i, j] - rows[i] - rows[j] + gram.mean() for j in range(len(x))] for i in range(len(x))])
+from frhsic_core import Categorical, hsic, load_dataset, normalized_hsic
+from frhsic_core.laws import FiniteLaw
 
 
-def test_the_four_people() -> None:
-    gram = (HIRED[:, None] == HIRED).mean(1)
-    assert gram == pytest.approx([3 / 4, 3 / 4, 1 / 4, 3 / 4])
-    assert gram.mean() == 5 / 8
-    assert centered(HIRED)[0, 1] == 1 / 8
-    assert (centered(HIRED) * centered(OLD)).mean() == 1 / 16
-    joint = np.array([[0, 1], [2, 1]]) / 4
-    difference = joint - np.outer(joint.sum(1), joint.sum(0))
-    assert np.abs(difference) == pytest.approx(np.full((2, 2), 1 / 8))
-    young, old = (joint / joint.sum(0)).T
-    assert np.linalg.norm(young - old) == pytest.approx(math.sqrt(1 / 2))
-
-
-def test_the_exercise_with_person_4_not_hired() -> None:
-    assert (centered(OLD) ** 2).mean() == 1 / 4
+def test_the_numbers_by_hand_of_the_four_people(printed) -> None:
+    """The picture, the tables of probabilities, and the exercise in which person 4 is not hired."""
+    text, old = printed.text("kernels_and_embeddings"), [0, 0, 1, 1]
+    kernels = {"kernel_z": Categorical(), "kernel_s": Categorical()}
+    assert hsic([1, 1, 0, 1], old, **kernels) == pytest.approx(1 / 16)
+    assert np.abs(FiniteLaw([0, 1], [0, 1], np.array([[0, 1], [2, 1]]) / 4).difference) == pytest.approx(1 / 8)
+    assert "$4\\cdot\\frac1{64}=\\frac1{16}$" in text
+    assert hsic([1, 1, 0, 0], old, **kernels) == pytest.approx(1 / 4)
+    assert "the mean of the products, is $\\frac14$" in text
 
 
 def test_the_library_prints_the_number_of_the_pencil(printed) -> None:

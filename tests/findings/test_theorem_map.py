@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 
 import numpy as np
-import pytest
 
+from frhsic_core.kernels import Categorical
+from frhsic_core.laws import FiniteLaw
 from frhsic_core.paper.runs.stored import book_folder
 from frhsic_core.paper.statements.overview import standings
 
@@ -20,13 +21,9 @@ def test_the_statements_that_need_a_further_condition() -> None:
     assert needy == uniform | {"Lemma B.1"}
 
 
-def test_the_exercise_on_tied_ages() -> None:
-    """The eigenvalues of the centered matrix, and the equation of the solution."""
-    ages = np.repeat([0, 1, 2], [2, 3, 7])
-    center = np.eye(12) - 1 / 12
-    eigenvalues = np.linalg.eigvalsh(center @ (ages[:, None] == ages) @ center / 12)
-    positive = eigenvalues[eigenvalues > 1e-12]
-    assert positive[0] == pytest.approx(0.194, abs=5e-4)
-    shares = np.array([2, 3, 7]) / 12
-    for value in positive:
-        assert (shares**2 / (shares - value)).sum() == pytest.approx(1, abs=1e-9)
+def test_the_exercise_on_tied_ages(printed) -> None:
+    """The smallest positive eigenvalue, and the other one."""
+    ages = FiniteLaw([0], range(3), np.array([[2, 3, 7]]) / 12)
+    largest, smallest = ages.mercer(Categorical(), centered=True).eigenvalues
+    words = f"the eigenvalues 0, ${smallest:.3f}$ and ${largest:.3f}$".replace("0.", ".")
+    assert words in printed.text("theorem_map")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 
 import numpy as np
@@ -61,12 +60,6 @@ def test_at_independence_the_faster_rule_is_the_slower_one(rules: pd.DataFrame, 
     assert slope == pytest.approx(rate, abs=0.05)
 
 
-def test_six_of_sixteen_encodings_of_four_people_have_no_hsic() -> None:
-    ages = np.array([0, 0, 1, 1])
-    covariances = [np.cov(labels, ages)[0, 1] for labels in itertools.product((0, 1), repeat=4)]
-    assert sum(abs(value) < 1e-12 for value in covariances) == 6
-
-
 def test_the_sizes_from_which_a_bound_says_something() -> None:
     for bound, n in ((uniform_bound, 7_587), (proved_bound, 193)):
         assert bound(n, complexity=0.0) < 1 / 4 <= bound(n - 1, complexity=0.0)
@@ -75,9 +68,10 @@ def test_the_sizes_from_which_a_bound_says_something() -> None:
         assert low < 1 / 4 < high
 
 
-def test_the_solved_exercise_on_two_hundred_encoders() -> None:
+def test_the_solved_exercise_on_two_hundred_encoders(printed) -> None:
     chosen, fixed = ((0.01 + math.sqrt(3 * math.log(k / 0.05) / 10_000)) ** 2 for k in (200, 1))
-    assert (round(chosen, 4), round(fixed, 4)) == (0.0036, 0.0016)
+    for bound in (chosen, fixed):
+        assert f"HSIC is at most about ${bound:.4f}$".replace("0.", ".") in printed.text("uniform_concentration")
 
 
 def test_at_independence_ten_thousand_people_give_a_bound_near_a_thousandth() -> None:

@@ -1,11 +1,10 @@
-"""Experiments are found by their plan: one module with a plan and queries is all that a new one needs."""
+"""Experiments are found by their plan. ``tests/test_contributing.py`` adds one: a module with a plan and a query."""
 
 from __future__ import annotations
 
 import ast
 import subprocess
 import sys
-import textwrap
 from pathlib import Path
 
 import pytest
@@ -16,40 +15,6 @@ from frhsic_core.paper.experiments import EXPERIMENTS, PLANS, experiment_for, ho
 from frhsic_core.paper.runs.plan import Unit, digest
 
 FOLDER = Path(paper.__file__).parent
-SLICE = textwrap.dedent(
-    """
-    from frhsic_core.paper.claims.answers import Answer, query
-    from frhsic_core.paper.runs.plan import Experiment, Task, stacks_of
-
-    def plan():
-        return Experiment("brand_new", stacks_of([Task("synthetic", "text", "text")], ["unfair"], (), (42,)))
-
-    def plan_brand_new_live():
-        return plan()
-
-    @query
-    def brand_new_answer():
-        return Answer({"any": 7.0})
-    """
-)
-
-
-def test_a_new_module_is_found_without_a_list(tmp_path: Path) -> None:
-    """Copy one file into the folder: the command line and the ledger know the experiment and its query."""
-    import shutil
-
-    copy = tmp_path / "frhsic_core"
-    shutil.copytree(FOLDER.parent, copy, ignore=shutil.ignore_patterns("__pycache__"))
-    (copy / "paper" / "experiments" / "brand_new.py").write_text(SLICE, encoding="utf-8")
-    script = (
-        "import frhsic_core; from frhsic_core.paper.experiments import EXPERIMENTS, experiment_for\n"
-        f"assert frhsic_core.__file__.startswith({str(tmp_path)!r})\n"
-        "assert EXPERIMENTS['brand_new'] == ('brand_new', 'brand_new_live'), EXPERIMENTS\n"
-        "assert experiment_for('brand_new_live', 'full').name == 'brand_new'\n"
-        "from frhsic_core.paper.claims.verdicts import answer_of\n"
-        "assert answer_of('brand_new_answer', '{}').values == {'any': 7.0}"
-    )
-    subprocess.run([sys.executable, "-c", script], check=True, cwd=tmp_path, env={"PYTHONPATH": str(tmp_path)})
 
 
 def test_names_keep_their_order_and_resolve(recorded: Records) -> None:
@@ -77,8 +42,6 @@ def test_an_experiment_has_its_tables_and_a_table_can_be_named_alone() -> None:
     assert [plan.name for plan in plans_for("held_out_bounds")] == ["held_out_bounds"]
     # A restriction leaves out the tables that it does not concern, and is refused if it concerns none.
     assert [plan.name for plan in plans_for("bound_tightness", datasets=("crime",))] == ["bound_tightness"]
-    (frem,) = experiment_for("main", protocols=("reference",), datasets=("adult",), methods=("frem",)).jobs
-    assert len(frem.models) == 225
     with pytest.raises(ValueError, match="dataset nowhere"):
         plans_for("bound_tightness", datasets=("nowhere",))
 
