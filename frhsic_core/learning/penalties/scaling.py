@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from scipy.linalg import lapack
 from torch import Tensor
 
 from frhsic_core.joint.contraction import Frame, weighted_mean
@@ -176,9 +177,9 @@ def lone_whitening(z: NDArray[Any]) -> tuple[NDArray[Any], Callable[[NDArray[Any
     diagonal = covariance.reshape(-1)[:: d + 1]
     diagonal += 1e-8
     diagonal += RIDGE * np.add.reduce(diagonal)
-    factor, _ = torch.linalg.cholesky_ex(torch.from_numpy(covariance))
-    inverse = torch.linalg.solve_triangular(factor, torch.eye(d, dtype=torch.float64), upper=False).numpy()
-    white, rounded = threadless_product(inverse, x).astype(z.dtype), inverse.astype(z.dtype)
+    factor, _ = lapack.dpotrf(covariance.T, lower=True, overwrite_a=True)  # in half the time of torch's
+    inverse, _ = lapack.dtrtri(factor, lower=True, overwrite_c=True)
+    white, rounded, x = threadless_product(inverse, x).astype(z.dtype), inverse.astype(z.dtype), x.astype(z.dtype)
 
     def back(gradient: NDArray[Any]) -> NDArray[Any]:
         gradient = gradient - np.add.reduce(gradient, 1, keepdims=True) / m
