@@ -179,6 +179,7 @@ def test_the_credit_script_takes_a_table_and_a_fitted_pipeline(tmp_path: Path) -
     assert gdp(scored["adjusted_score"], scored["age"]) < 0.7 * gdp(scored["score"], scored["age"])
     saved = joblib.load(tmp_path / "adjusted_model.joblib")
     np.testing.assert_allclose(1 - saved.predict_proba(scored[list(X)])[:, 1], scored["adjusted_score"])
-    X.assign(age=age, repaid=y).to_csv(tmp_path / "applicants.csv", index=False)
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.stderr.startswith("Set AGE, OUTCOME and BAD")
+    for wrong in (X.assign(age=age, repaid=y), X.assign(age=age, default=(y == "yes").astype(int))):
+        wrong.to_csv(tmp_path / "applicants.csv", index=False)
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.stderr.startswith("Set AGE, OUTCOME and BAD")
