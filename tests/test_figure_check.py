@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import functools
-import importlib.util
 import io
 import shutil
 import subprocess
@@ -12,6 +11,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import figure_check as check
 import matplotlib
 import nbformat
 import numpy as np
@@ -22,11 +22,6 @@ from nbclient import NotebookClient
 from PIL import Image
 
 ROOT = Path(__file__).resolve().parents[1]
-specification = importlib.util.spec_from_file_location("figure_check", ROOT / "tests" / "figure_check.py")
-assert specification is not None
-assert specification.loader is not None
-check = importlib.util.module_from_spec(specification)
-specification.loader.exec_module(check)
 
 
 def draw(change: Callable[[Axes], object] = lambda axis: None, *, version: str = "1") -> str:

@@ -23,6 +23,17 @@ TEXTS = sorted(NOTEBOOKS.glob("*.md"))
 DRAWING = re.compile(r"\bplt\.|\baxis\.|\baxes\b|\bdraw_\w+\(")
 
 
+@pytest.fixture(params=TEXTS, ids=lambda path: path.stem)
+def text(request: pytest.FixtureRequest) -> Path:
+    """Return the text of a chapter: a test runs for each."""
+    return request.param
+
+
+@pytest.fixture
+def executed(text: Path) -> nbformat.NotebookNode:
+    return nbformat.read(text.with_suffix(".ipynb"), as_version=4)
+
+
 def essence(cell: nbformat.NotebookNode) -> tuple[str, str, tuple[str, ...]]:
     return cell.cell_type, cell.source.strip(), tuple(cell.metadata.get("tags", ()))
 
@@ -32,17 +43,13 @@ def test_there_are_notebooks() -> None:
     assert {path.stem for path in TEXTS} == {path.stem for path in NOTEBOOKS.glob("*.ipynb")}
 
 
-@pytest.mark.parametrize("text", TEXTS, ids=lambda path: path.stem)
-def test_text_and_executed_notebook_agree(text: Path) -> None:
+def test_text_and_executed_notebook_agree(text: Path, executed: nbformat.NotebookNode) -> None:
     source = jupytext.read(text)
-    executed = nbformat.read(text.with_suffix(".ipynb"), as_version=4)
     hint = f"{text.stem}: text and executed notebook differ; run `make notebooks` and commit both."
     assert [essence(cell) for cell in source.cells] == [essence(cell) for cell in executed.cells[1:]], hint
 
 
-@pytest.mark.parametrize("text", TEXTS, ids=lambda path: path.stem)
-def test_every_cell_was_run_in_order_without_errors(text: Path) -> None:
-    executed = nbformat.read(text.with_suffix(".ipynb"), as_version=4)
+def test_every_cell_was_run_in_order_without_errors(executed: nbformat.NotebookNode) -> None:
     # nbval compares nothing for a cell that was never run: an empty notebook would pass it.
     code = [cell for cell in executed.cells if cell.cell_type == "code" and cell.source.strip()]
     assert code
@@ -52,7 +59,6 @@ def test_every_cell_was_run_in_order_without_errors(text: Path) -> None:
             assert not [output for output in cell.outputs if output.output_type == "error"]
 
 
-@pytest.mark.parametrize("text", TEXTS, ids=lambda path: path.stem)
 def test_a_chapter_begins_with_its_answer(text: Path) -> None:
     below = text.read_text(encoding="utf-8").split("\n# ", 1)[1].split("\n\n")
     assert re.match(r"\*\*The answer first\.\*\*|```\{admonition\} The answer first", below[1]), below[1][:80]
@@ -62,7 +68,6 @@ def code_of(text: Path) -> list[str]:
     return [cell.source for cell in jupytext.read(text).cells if cell.cell_type == "code"]
 
 
-@pytest.mark.parametrize("text", TEXTS, ids=lambda path: path.stem)
 def test_cells_that_draw_check_nothing(text: Path) -> None:
     hint = f"{text.stem}: move the check of a sentence to tests/findings/test_{text.stem}.py."
     for source in code_of(text):
@@ -81,7 +86,6 @@ def test_no_helper_is_defined_in_two_chapters() -> None:
     assert not twice, "Define what two chapters need in frhsic_core/paper/display.py."
 
 
-@pytest.mark.parametrize("text", TEXTS, ids=lambda path: path.stem)
 def test_what_is_folded_has_a_title_of_its_own(text: Path) -> None:
     folded = {"hide-cell", "hide-output"}
     cells = [cell for cell in jupytext.read(text).cells if folded & set(cell.metadata.get("tags", ()))]
@@ -92,9 +96,7 @@ def test_what_is_folded_has_a_title_of_its_own(text: Path) -> None:
     assert len(set(titles)) == len(titles), f"{text.stem}: two folded cells have the same title."
 
 
-@pytest.mark.parametrize("text", TEXTS, ids=lambda path: path.stem)
-def test_new_runs_lie_inside_the_stored_intervals(text: Path) -> None:
-    executed = nbformat.read(text.with_suffix(".ipynb"), as_version=4)
+def test_new_runs_lie_inside_the_stored_intervals(text: Path, executed: nbformat.NotebookNode) -> None:
     for cell in executed.cells:
         if cell.cell_type == "code" and "inside" in cell.source:
             assert "False" not in json.dumps(cell.outputs), f"{text.stem}: a new run is outside the stored interval."
@@ -117,9 +119,7 @@ def install(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return install_cell
 
 
-@pytest.mark.parametrize("text", TEXTS, ids=lambda path: path.stem)
-def test_the_first_cell_installs_what_is_missing(text: Path, install: ModuleType) -> None:
-    executed = nbformat.read(text.with_suffix(".ipynb"), as_version=4)
+def test_the_first_cell_installs_what_is_missing(text: Path, executed: Any, install: ModuleType) -> None:
     hint = f"{text.stem}: run `python book/_ext/run_notebooks.py --refresh` and commit the notebook."
     assert executed.cells[0] == install.install_cell(*install.public_address()), hint
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import sqlite3
 import sys
 import textwrap
 from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
@@ -81,6 +84,19 @@ def tiny_store(tmp_path_factory: pytest.TempPathFactory):
     run_experiment(TINY, store, device="cpu")
     store.compact()
     return store
+
+
+@pytest.fixture
+def disk_of(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """Return a function that leaves room for a number of pages; SQLite's error is then that of a full disk."""
+    connect = sqlite3.connect
+
+    def limited(pages: int, *args: Any, **options: Any) -> sqlite3.Connection:
+        connection = connect(*args, **options)
+        connection.execute(f"PRAGMA max_page_count = {pages}")
+        return connection
+
+    return lambda pages: monkeypatch.setattr(sqlite3, "connect", partial(limited, pages))
 
 
 @pytest.fixture(scope="session")

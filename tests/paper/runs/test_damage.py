@@ -7,7 +7,6 @@ import os
 import pickle
 import re
 import shutil
-import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -26,7 +25,6 @@ from frhsic_core.paper.runs.store import Part, ResultStore, StoreError, read_exp
 from frhsic_core.paper.runs.stored import book_folder, stored_rows
 
 ROOT = Path(__file__).parents[3]
-KINDS = ("models", "units")
 STUDY = Experiment("tiny", units_of("nothing", n=(3, 1, 2)))
 
 
@@ -36,10 +34,10 @@ def unit_part(unit: Unit) -> Part:
     return Part(unit, rows, {"seconds": 1.0, "environment": {"torch": "2"}, "rows": 2})
 
 
-@pytest.fixture
+@pytest.fixture(params=["models", "units"])
 def parts(request: pytest.FixtureRequest, tiny: Experiment, part_of: Callable[..., Part]) -> list[Part]:
-    """Return the parts of a sweep or of a study, as the parameter ``kind`` says."""
-    if request.getfixturevalue("kind") == "models":
+    """Return the parts of a sweep, and those of a study."""
+    if request.param == "models":
         return [part_of(job) for job in tiny.jobs]
     return [unit_part(unit) for unit in STUDY.jobs]
 
@@ -76,9 +74,8 @@ def one_bit_flips(data: bytes, count: int = 300) -> Iterator[bytes]:
 # Damaged and lost files -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("file", ["table", "sidecar"])
-def test_a_damaged_or_lost_file_is_named_and_no_value_changes(tmp_path, kind, file, parts) -> None:
+def test_a_damaged_or_lost_file_is_named_and_no_value_changes(tmp_path, file, parts) -> None:
     """One bit is flipped, the end is missing, or the whole file."""
     store = filled(tmp_path, parts, compacted=len(parts))
     rows, provenance = store.read(), store.provenance()
@@ -130,8 +127,7 @@ def test_a_json_file_is_known_by_its_checksum_and_not_by_its_white_space(tmp_pat
     assert "book/results/* -text" in (ROOT / ".gitattributes").read_text(encoding="utf-8").splitlines()
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_flipped_bit_of_the_database_never_changes_a_value(tmp_path, kind, parts) -> None:
+def test_a_flipped_bit_of_the_database_never_changes_a_value(tmp_path, parts) -> None:
     """The rows are those that were written, or the file is named as damaged."""
     store = filled(tmp_path, parts[:2])
     path, rows = store.database, store.read()
@@ -225,9 +221,8 @@ def killed_at_every_moment(folder: Path, base: Path, part: Part, action: str) ->
 
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("compacted", [0, 2])
-def test_a_kill_at_any_moment_of_an_export_loses_nothing(tmp_path, kind, parts, compacted) -> None:
+def test_a_kill_at_any_moment_of_an_export_loses_nothing(tmp_path, parts, compacted) -> None:
     parts = parts[:3]
     expected = filled(tmp_path / "whole", parts, compacted=compacted)
     rows = sorted_rows(expected.read())
@@ -251,9 +246,8 @@ def test_a_kill_at_any_moment_of_an_export_loses_nothing(tmp_path, kind, parts, 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("before", [0, 2])
-def test_a_kill_at_any_moment_of_a_write_leaves_the_whole_job_or_nothing(tmp_path, kind, parts, before) -> None:
+def test_a_kill_at_any_moment_of_a_write_leaves_the_whole_job_or_nothing(tmp_path, parts, before) -> None:
     (tmp_path / "base").mkdir()
     filled(tmp_path / "base", parts[:before])
     kept, all_of_them = keys_of_parts(parts[:before]), keys_of_parts(parts[: before + 1])
@@ -271,19 +265,10 @@ def test_a_kill_at_any_moment_of_a_write_leaves_the_whole_job_or_nothing(tmp_pat
 # A full disk ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_full_disk_keeps_what_is_stored(tmp_path, kind, parts, monkeypatch) -> None:
-    """SQLite reports the same error when it reaches a limit of pages as when a disk is full."""
+def test_a_full_disk_keeps_what_is_stored(tmp_path, parts, monkeypatch, disk_of) -> None:
     store = filled(tmp_path, parts[:1])
-    connect, pages = sqlite3.connect, -(-store.database.stat().st_size // 4096)
-
-    def full(*args: Any, **options: Any) -> sqlite3.Connection:
-        connection = connect(*args, **options)
-        connection.execute(f"PRAGMA max_page_count = {pages}")
-        return connection
-
     large = replace(parts[1], provenance={**parts[1].provenance, "notes": ["x" * 50_000]})
-    monkeypatch.setattr(store_module.sqlite3, "connect", full)
+    disk_of(-(-store.database.stat().st_size // 4096))
     with pytest.raises(StoreError, match=r"tiny\.sqlite .*disk is full.*free some space.*are kept"):
         store.write(large)
     assert store.done() == keys_of_parts(parts[:1])
@@ -305,8 +290,7 @@ def test_young_unfinished_files_and_those_of_other_tables_stay(tmp_path) -> None
 # Two runners ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_another_runner_exports_in_between(tmp_path, kind, parts, monkeypatch) -> None:
+def test_another_runner_exports_in_between(tmp_path, parts, monkeypatch) -> None:
     """The other runner adds the last job and exports between a reading of the jobs and of the exported files."""
     store = filled(tmp_path, parts[:-1], compacted=1)
 
@@ -318,14 +302,13 @@ def test_another_runner_exports_in_between(tmp_path, kind, parts, monkeypatch) -
     monkeypatch.setattr(store_module, "read_exported", late)
     finished, exported = store._load()
     assert len(finished) == len(parts) - 2
-    records = store._provenance(finished, exported)["stacks" if kind == "models" else "units"]
+    records = store._provenance(finished, exported)["units" if isinstance(parts[0].job, Unit) else "stacks"]
     assert len(records) == len(parts)
     rows = store._rows(finished, exported.table, exported.rows())
     assert len(rows) == sum(len(part.rows) for part in parts)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_nobody_adds_a_job_during_an_export(tmp_path, kind, parts, monkeypatch) -> None:
+def test_nobody_adds_a_job_during_an_export(tmp_path, parts, monkeypatch) -> None:
     """Another runner waits for the end of the export, which would otherwise remove a job that it has not exported."""
     store = filled(tmp_path, parts[:-1])
     merge = ResultStore._merge
@@ -343,10 +326,7 @@ def test_nobody_adds_a_job_during_an_export(tmp_path, kind, parts, monkeypatch) 
     assert store.done() == keys_of_parts(parts)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_json_file_read_before_and_a_table_after_compaction_do_not_look_damaged(
-    tmp_path, kind, parts, monkeypatch
-) -> None:
+def test_a_json_file_read_before_and_a_table_after_compaction_do_not_look_damaged(tmp_path, parts, monkeypatch) -> None:
     store = filled(tmp_path, parts[:-1], compacted=len(parts) - 1)
     table = store.table
     read = Path.read_bytes

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import sqlite3
 import subprocess
 import sys
 import threading
@@ -120,17 +119,8 @@ def test_a_time_limit_is_in_minutes(tmp_path, tiny: Experiment, monkeypatch, par
     assert all(60 < seconds <= 120 for seconds in left)
 
 
-def test_a_full_disk_stops_before_training(tmp_path, tiny: Experiment, monkeypatch) -> None:
-    from frhsic_core.paper.runs import store as store_module
-
-    connect = sqlite3.connect
-
-    def full(*args, **options):
-        connection = connect(*args, **options)
-        connection.execute("PRAGMA max_page_count = 1")
-        return connection
-
-    monkeypatch.setattr(store_module.sqlite3, "connect", full)
+def test_a_full_disk_stops_before_training(tmp_path, tiny: Experiment, monkeypatch, disk_of) -> None:
+    disk_of(1)
     monkeypatch.setattr(run_module, "run_job", lambda *a, **k: pytest.fail("trained although nothing can be stored"))
     with pytest.raises(StoreError, match="disk is full"):
         run_module.run_experiment(tiny, ResultStore(tmp_path, "tiny"), device="cpu")
