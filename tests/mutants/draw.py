@@ -18,6 +18,7 @@ import random
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 KINDS = ("comparison", "arithmetic", "constant", "boolean", "branch", "swap", "keyword", "step")
@@ -27,21 +28,14 @@ ON_CUDA = {"CapturedSteps", "_no_collection", "_fuses", "_fused_terms", "fused",
 # How much is held at once: time and memory, not the sum.
 AT_ONCE = {"CHUNK", "_CHUNK", "BLOCK", "_BLOCK", "_ENTRIES", "_FEATURE_ROWS", "_INDEXED", "_NUMBERS"}
 
-# A boundary is moved only beside an integer: for real numbers equality has probability zero.
-BOUNDARY = {ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">"}
-NEGATION = {
-    ast.Lt: ">=",
-    ast.LtE: ">",
-    ast.Gt: "<=",
-    ast.GtE: "<",
-    ast.Eq: "!=",
-    ast.NotEq: "==",
-    ast.Is: "is not",
-    ast.IsNot: "is",
-    ast.In: "not in",
-    ast.NotIn: "in",
-}
-ARITHMETIC = {ast.Add: "-", ast.Sub: "+", ast.Mult: "/", ast.Div: "*", ast.FloorDiv: "/", ast.Mod: "*", ast.Pow: "*"}
+# Operators as they are written, and what replaces them.
+NEGATION = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
+NEGATION |= {"is": "is not", "is not": "is", "in": "not in", "not in": "in"}
+BOUNDARY = {"<": "<=", "<=": "<", ">": ">=", ">=": ">"}
+ARITHMETIC = {"+": "-", "-": "+", "*": "/", "/": "*", "//": "/", "%": "*", "**": "*"}
+ASSIGNMENT = {"+=": "-=", "-=": "+=", "*=": "/=", "/=": "*="}
+BOOLEAN = {"and": "or", "or": "and"}
+OPERATOR = re.compile(r"[<>=!*/+%-]+|\b(?:is not|not in|is|in|and|or)\b")
 # The order of their arguments does not matter, or a swap is an error on every call.
 SYMMETRIC = {"max", "min", "maximum", "minimum", "hypot", "allclose", "isclose", "logaddexp", "isinstance", "hasattr"}
 # Keyword arguments that decide no result on a CPU: `strict` turns a mistake of the library into an error, `fused` and
@@ -113,12 +107,12 @@ class _Places:
     def add(self, kind: str, start: int, end: int, new: str) -> None:
         self.found.append(Change(self.file, kind, self.function, start, self.text[start:end], new))
 
-    def between(self, left: ast.AST, right: ast.AST, kind: str, old: str, new: str) -> None:
-        """Replace the operator between two operands."""
+    def between(self, left: ast.AST, right: ast.AST, kind: str, table: dict[str, str]) -> None:
+        """Replace the operator between two operands, if the table has it and no comment stands there."""
         start, end = self.span(left)[1], self.span(right)[0]
-        at = self.text[start:end].find(old)
-        if at >= 0 and self.text[start:end].count(old) == 1:
-            self.add(kind, start + at, start + at + len(old), new)
+        found = list(OPERATOR.finditer(self.text, start, end))
+        if len(found) == 1 and found[0][0] in table:
+            self.add(kind, *found[0].span(), table[found[0][0]])
 
     def visit(self, node: ast.AST) -> None:
         if isinstance(node, ast.Raise | ast.JoinedStr) or (isinstance(node, ast.Call) and self.called(node) == "warn"):
@@ -164,25 +158,19 @@ class _Places:
 
     def _compare(self, node: ast.Compare) -> None:
         operands = [node.left, *node.comparators]
-        symbols = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
-        symbols |= {ast.Is: "is", ast.IsNot: "is not", ast.In: "in", ast.NotIn: "not in"}
-        for operator, left, right in zip(node.ops, operands, operands[1:], strict=False):
-            kind = type(operator)
-            table = BOUNDARY if kind in BOUNDARY and (self.is_integer(left) or self.is_integer(right)) else NEGATION
-            self.between(left, right, "comparison", symbols[kind], table[kind])
+        for left, right in pairwise(operands):
+            # A boundary is moved only beside an integer: for real numbers equality has probability zero.
+            whole = self.is_integer(left) or self.is_integer(right)
+            self.between(left, right, "comparison", NEGATION | BOUNDARY if whole else NEGATION)
 
     def _binop(self, node: ast.BinOp) -> None:
-        symbols = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%"}
-        symbols[ast.Pow] = "**"
-        kind = type(node.op)
         # Joined texts, lists and paths are no arithmetic: the changed code would only raise an error.
-        if kind in ARITHMETIC and not self.is_text(node.left) and not self.is_text(node.right):
-            self.between(node.left, node.right, "arithmetic", symbols[kind], ARITHMETIC[kind])
+        if not self.is_text(node.left) and not self.is_text(node.right):
+            self.between(node.left, node.right, "arithmetic", ARITHMETIC)
 
     def _augassign(self, node: ast.AugAssign) -> None:
-        symbols = {ast.Add: ("+=", "-="), ast.Sub: ("-=", "+="), ast.Mult: ("*=", "/="), ast.Div: ("/=", "*=")}
-        if type(node.op) in symbols and not self.is_text(node.value):
-            self.between(node.target, node.value, "arithmetic", *symbols[type(node.op)])
+        if not self.is_text(node.value):
+            self.between(node.target, node.value, "arithmetic", ASSIGNMENT)
 
     def _constant(self, node: ast.Constant) -> None:
         value = node.value
@@ -197,9 +185,8 @@ class _Places:
         self.add("constant", *self.span(node), new)
 
     def _boolop(self, node: ast.BoolOp) -> None:
-        old, new = ("and", "or") if isinstance(node.op, ast.And) else ("or", "and")
-        for left, right in zip(node.values, node.values[1:], strict=False):
-            self.between(left, right, "boolean", old, new)
+        for left, right in pairwise(node.values):
+            self.between(left, right, "boolean", BOOLEAN)
 
     def _unaryop(self, node: ast.UnaryOp) -> None:
         if isinstance(node.op, ast.Not):
