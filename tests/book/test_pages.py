@@ -5,6 +5,7 @@ The build takes warnings as errors. `make test` builds the pages that someone wr
 
 from __future__ import annotations
 
+import inspect
 import re
 from html.parser import HTMLParser
 from pathlib import Path
@@ -12,6 +13,8 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import pytest
+
+import frhsic_core
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -83,3 +86,29 @@ def test_numbers_on_the_first_page_are_the_computed_ones(book: Path, values_of_p
     numbers = {str(values["ledger"]["agree"]), values["example"]["after"], values["runtime"]["loop"]}
     text = (book / "book" / "intro.html").read_text("utf-8")
     assert numbers <= set(re.findall(r"<strong>([^<]*)</strong>", text))
+
+
+# The library page names every public name, and every public module has a page -----------------------------------------
+
+
+PAGE = (Path(__file__).resolve().parents[2] / "book" / "api.md").read_text(encoding="utf-8")
+NAMES = [name for name in frhsic_core.__all__ if not inspect.ismodule(getattr(frhsic_core, name))]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_page_documents(name: str) -> None:
+    assert f":: frhsic_core.{name}\n" in PAGE
+    assert inspect.getdoc(getattr(frhsic_core, name))
+
+
+@pytest.mark.slow
+def test_every_module_has_a_page_with_its_members(built_book: Path) -> None:
+    root = Path(frhsic_core.__file__).parent
+    files = [path.relative_to(root.parent).with_suffix("") for path in root.rglob("*.py")]
+    names = [".".join(path.parts).removesuffix(".__init__") for path in files]
+    modules = [name for name in names if "._" not in name]  # private modules have none
+    pages = built_book / "book" / "generated"
+    assert [name for name in modules if not (pages / f"{name}.html").is_file()] == []
+    text = (pages / "frhsic_core.kernels.html").read_text(encoding="utf-8")
+    assert 'id="frhsic_core.kernels.Gaussian"' in text
+    assert "_modules/frhsic_core/kernels.html#Gaussian" in text

@@ -10,11 +10,16 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 from torch import Tensor
 
 import frhsic_core as fc
+from frhsic_core import Gaussian, Laplacian, hsic, normalized_hsic
 from frhsic_core.arrays import as_tensor
 from frhsic_core.paper.runs.jobs import smoothed_gdp
 
@@ -267,6 +272,26 @@ def test_a_loss_in_mixed_precision_is_that_of_float32() -> None:
             assert torch.equal(loss(z, s), loss.forward(z, s))
             mixed = loss(z, s)
         assert torch.equal(mixed, loss(z, s))
+
+
+# Properties that hold for every sample, searched by hypothesis.
+BANDWIDTHS = st.sampled_from([1e-3, 0.3, 1.0, 7.0, 1e3])
+# Few distinct values make ties, the case that integer ages bring.
+VALUES = st.one_of(st.integers(-3, 3).map(float), st.floats(-5, 5, allow_nan=False, width=32))
+
+
+@st.composite
+def samples(draw: st.DrawFn) -> tuple[torch.Tensor, torch.Tensor]:
+    n = draw(st.integers(1, 12))
+    z = draw(arrays(np.float64, (n, draw(st.integers(1, 3))), elements=VALUES))
+    s = draw(arrays(np.float64, (n, draw(st.integers(1, 2))), elements=VALUES))
+    return torch.from_numpy(z), torch.from_numpy(s)
+
+
+@given(samples(), BANDWIDTHS, BANDWIDTHS)
+def test_biased_and_normalized_hsic_lie_in_the_unit_interval(pair, a, b) -> None:
+    assert -1e-14 <= hsic(*pair, kernel_z=Gaussian(a), kernel_s=Laplacian(b)).item() <= 1.0
+    assert 0.0 <= normalized_hsic(*pair).item() <= 1.0
 
 
 if __name__ == "__main__":
