@@ -60,7 +60,7 @@ def first_sentence(caption: str) -> str:
 def shrink(picture: bytes, target: Path) -> None:
     """Write a small copy with few colors, which is enough for lines and text."""
     with Image.open(io.BytesIO(picture)) as image:
-        flat = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image.convert("RGBA")).convert("RGB")
+        flat = image.convert("RGB")
     small = flat.resize((WIDTH, max(1, round(flat.height * WIDTH / flat.width))), Image.Resampling.LANCZOS)
     small.quantize(COLORS).save(target, optimize=True)
 
