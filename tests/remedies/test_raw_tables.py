@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -167,19 +168,22 @@ def test_a_pipeline_over_named_columns_is_compared_by_its_last_step() -> None:
     assert found.table["score"].min() > 0.6
 
 
-def test_the_credit_script_takes_a_table_and_a_fitted_pipeline(tmp_path: Path) -> None:
+def test_the_credit_script_takes_a_table_and_a_fitted_pipeline(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """In an empty folder, as a reader runs it; what it prints without files is in the chapter."""
     X, y, age = table()
-    X.assign(age=age, default=y).to_csv(tmp_path / "applicants.csv", index=False)
-    joblib.dump(by_name().fit(X[:100], y[:100]), tmp_path / "model.joblib")
-    command = [sys.executable, str(book_folder("_static", "credit_model.py")), "applicants.csv", "model.joblib"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert "What it means. The AUC changes from" in done.stdout
-    scored = pd.read_csv(tmp_path / "scored.csv")
+    monkeypatch.chdir(tmp_path)
+    X.assign(age=age, default=y).to_csv("applicants.csv", index=False)
+    joblib.dump(by_name().fit(X[:100], y[:100]), "model.joblib")
+    main = runpy.run_path(str(book_folder("_static", "credit_model.py")))["main"]
+    main("applicants.csv", "model.joblib")
+    assert "What it means. The AUC changes from" in capsys.readouterr().out
+    scored = pd.read_csv("scored.csv")
     assert gdp(scored["adjusted_score"], scored["age"]) < 0.7 * gdp(scored["score"], scored["age"])
-    saved = joblib.load(tmp_path / "adjusted_model.joblib")
+    saved = joblib.load("adjusted_model.joblib")
     np.testing.assert_allclose(1 - saved.predict_proba(scored[list(X)])[:, 1], scored["adjusted_score"])
     for wrong in (X.assign(age=age, repaid=y), X.assign(age=age, default=(y == "yes").astype(int))):
-        wrong.to_csv(tmp_path / "applicants.csv", index=False)
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-        assert done.stderr.startswith("Set AGE, OUTCOME and BAD")
+        wrong.to_csv("applicants.csv", index=False)
+        with pytest.raises(SystemExit, match="Set AGE, OUTCOME and BAD"):
+            main("applicants.csv", "model.joblib")
