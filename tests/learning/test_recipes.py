@@ -23,6 +23,7 @@ class Model(torch.nn.Module):
         return self.head(self.z).squeeze(-1)
 
 
+@pytest.mark.slow  # importing skorch takes seconds
 def test_skorch_takes_the_penalty_through_get_loss() -> None:
     skorch = pytest.importorskip("skorch")
     x, y, s = classified(0, 192, d=3, dtype=torch.float32)

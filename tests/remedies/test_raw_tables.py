@@ -109,6 +109,7 @@ def found() -> Any:
     return compare_remedies(X, y, sensitive_features=age, remedies=remedies, learners=["linear"], n_splits=2)
 
 
+@pytest.mark.slow  # two processes; the chapter loads a model in a new one, too
 def test_the_best_models_are_saved_and_loaded_in_a_new_process(found: Any, tmp_path: Path) -> None:
     X, y, age = table()
     X.to_pickle(tmp_path / "X.pkl")

@@ -154,6 +154,7 @@ def test_peers_compute_the_same_quantities() -> None:
     assert min(found["HSIC", name] for name in (peers.OURS, "hyppo", "causal-learn")) > 0
 
 
+@pytest.mark.slow  # two processes
 def test_a_measurement_in_its_own_process(monkeypatch) -> None:
     unit = {"quantity": "HSIC", "implementation": peers.OURS, "n": 2000}
     ballast = np.ones(2**27)  # a GiB of this process, beside which ru_maxrss of the other would not change

@@ -30,6 +30,7 @@ def wait_for_stacks(store: ResultStore, count: int, process: subprocess.Popen) -
         time.sleep(0.05)
 
 
+@pytest.mark.slow  # a whole sweep; kills at each moment of a write are in test_damage
 def test_killed_and_resumed_gives_the_same_table(tmp_path, tiny: Experiment, tiny_store: ResultStore, runner) -> None:
     store = ResultStore(tmp_path, "tiny")
     process = subprocess.Popen([*runner, str(tmp_path), "0.6"], stdout=subprocess.DEVNULL)
