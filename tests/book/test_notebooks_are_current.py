@@ -103,10 +103,10 @@ def test_new_runs_lie_inside_the_stored_intervals(text: Path, executed: nbformat
 
 
 def test_findings_are_named_after_chapters() -> None:
-    """``test_NAME.py`` checks the sentences of a chapter, ``test_NAME_tables.py`` the stored results of its tables."""
+    """``test_NAME.py`` checks the sentences of a chapter."""
     chapters = {path.stem for path in TEXTS}
     files = (ROOT / "tests" / "findings").glob("test_*.py")
-    findings = {path.stem.removeprefix("test_").removesuffix("_tables") for path in files}
+    findings = {path.stem.removeprefix("test_") for path in files}
     assert findings
     assert findings <= chapters
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from frhsic_core.conditional import Curve
 from frhsic_core.paper.experiments.audit_examples import stored_curve
@@ -36,8 +37,11 @@ def test_the_band_covers_a_little_less_than_it_should_and_the_interval_more() ->
     assert found["interval"].mean() > 0.97
     worst = found.loc[found["band"].idxmin()]
     assert (worst["law"], worst["shape"], worst["n"]) == ("log-normal", "wave", 200)
-    # 200 samples: the standard error of a share of .95 is .0154; the smallest of 72 shares may be 3.3 of them below.
-    assert worst["band"] < 0.95 - 3.3 * (0.95 * 0.05 / 200) ** 0.5
+    # It alone covers too rarely beyond chance.
+    rows = stored_rows("audit_coverage").set_index(["law", "shape", "score", "n"])
+    assert set(rows.index.get_level_values("n")) == {200, 2000, 20_000}
+    chance = stats.binom.cdf(rows["band"], rows["draws"], 0.95) * len(rows)
+    assert list(rows.index[chance < 0.05]) == [("log-normal", "wave", "probability", 200)]
 
 
 def test_the_numbers_of_the_hiring_table(printed) -> None:

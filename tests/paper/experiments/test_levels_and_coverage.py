@@ -15,7 +15,6 @@ from scipy import stats
 from frhsic_core.joint import distance_correlation, hsic_test
 from frhsic_core.kernels import Gaussian, median_bandwidth
 from frhsic_core.paper.experiments import levels_and_coverage as study
-from frhsic_core.paper.runs.stored import stored_rows
 
 PHI = stats.norm.cdf
 # Of each law: functions of (z, s) and their expectations.
@@ -132,13 +131,6 @@ def test_samples_given_c_have_their_expectations(kind: str, law: str) -> None:
     products = [r * q, r * q * c[0], r**2 * q, np.sin(3 * r) * q]
     largest = max(abs(p.mean()) / p.std() * np.sqrt(len(p)) for p in products)
     assert (largest > 8) == (kind == "given power")
-
-
-def test_one_combination_alone_covers_too_rarely_beyond_chance() -> None:
-    rows = stored_rows("audit_coverage").set_index(["law", "shape", "score", "n"])
-    assert set(rows.index.get_level_values("n")) == {200, 2000, 20_000}
-    chance = stats.binom.cdf(rows["band"], rows["draws"], study.COVERAGE) * len(rows)
-    assert list(rows.index[chance < 0.05]) == [("log-normal", "wave", "probability", 200)]
 
 
 @pytest.mark.parametrize("groups", [2, 30])
