@@ -10,6 +10,8 @@ import pytest
 import torch
 from torch import Tensor
 
+from frhsic_core.learning import Penalty
+from frhsic_core.learning.data import Batch, TrainingData
 from frhsic_core.paper.runs.stored import stored_rows
 
 
@@ -43,6 +45,26 @@ def with_squares(seed: int, n: int, d: int, p: int = 1, batch: tuple[int, ...] =
     g = torch.Generator().manual_seed(seed)
     z = torch.randn(*batch, n, d, generator=g, dtype=torch.float64)
     return z, torch.randn(*batch, n, p, generator=g, dtype=torch.float64) + z[..., :p] ** 2
+
+
+def prepared(penalty: Penalty, data: TrainingData, *, models: int = 2, d: int = 2) -> Any:
+    """Return the penalty, set up for models of one dataset with d columns of Z."""
+    generators = [torch.Generator().manual_seed(i) for i in range(models)]
+    penalty.setup(data, dataset=torch.zeros(models, dtype=torch.int64), generators=generators, representation=d)
+    return penalty
+
+
+def batch_of(
+    data: TrainingData, z: Tensor, output: Tensor, rows: Tensor | None = None, weights: Tensor | None = None
+) -> Batch:
+    """Return a mini-batch of some rows of one dataset, or of all, for each model of z."""
+    models = z.shape[0]
+    rows = torch.arange(data.n) if rows is None else rows
+    assert data.s is not None
+    return Batch(
+        z[:, rows], output[:, rows], data.s[:, rows].expand(models, -1, -1), data.y[:, rows].expand(models, -1),
+        None if weights is None else weights[..., rows].expand(models, -1), rows.expand(models, -1),
+    )  # fmt: skip
 
 
 def classified(seed: int, *shape: int, d: int, dtype: torch.dtype = torch.float64) -> tuple[Tensor, Tensor, Tensor]:

@@ -131,29 +131,25 @@ def test_draws_repeat_and_differ() -> None:
     assert torch.equal(state, torch.get_rng_state())
 
 
-def _adult(tmp_path: Path, **options: object) -> Dataset:
-    table = adult.read(raw.adult(tmp_path / "adult.data"), keep_missing=True)
-    return assemble(table, adult.RECIPE, name="adult", **options)  # type: ignore[arg-type]
-
-
-def test_choosing_the_sensitive_attribute(tmp_path: Path) -> None:
-    default = _adult(tmp_path)
-    assert default.s.ndim == 1
-    two = _adult(tmp_path, sensitive=("age", "sex"))
-    assert two.sensitive_names == ("age", "sex_Male")
-    assert two.s.tolist() == [[25, 1], [50, 0], [33, 0], [71, 1]]
-    assert not {"age", "sex_Male", "sex_Female"} & set(two.feature_names)
-    levels = _adult(tmp_path, sensitive="workclass")
-    assert levels.sensitive_names == ("workclass_?", "workclass_Private", "workclass_State-gov")
-    with pytest.raises(ValueError, match=r"sensitive is 'wealth'.*hours-per-week.*sex"):
-        _adult(tmp_path, sensitive="wealth")
-    with pytest.raises(ValueError, match="only once"):
-        _adult(tmp_path, sensitive=("age", "age"))
-
-
 @pytest.fixture(scope="module")
 def adult_table(tmp_path_factory: pytest.TempPathFactory) -> Table:
     return adult.read(raw.adult(tmp_path_factory.mktemp("adult") / "adult.data"), keep_missing=True)
+
+
+def test_choosing_the_sensitive_attribute(adult_table: Table) -> None:
+    load = partial(assemble, adult_table, adult.RECIPE, name="adult")
+    default = load()
+    assert default.s.ndim == 1
+    two = load(sensitive=("age", "sex"))
+    assert two.sensitive_names == ("age", "sex_Male")
+    assert two.s.tolist() == [[25, 1], [50, 0], [33, 0], [71, 1]]
+    assert not {"age", "sex_Male", "sex_Female"} & set(two.feature_names)
+    levels = load(sensitive="workclass")
+    assert levels.sensitive_names == ("workclass_?", "workclass_Private", "workclass_State-gov")
+    with pytest.raises(ValueError, match=r"sensitive is 'wealth'.*hours-per-week.*sex"):
+        load(sensitive="wealth")
+    with pytest.raises(ValueError, match="only once"):
+        load(sensitive=("age", "age"))
 
 
 @given(st.permutations(["age", "fnlwgt", "education-num", "hours-per-week", "sex", "race"]), st.integers(1, 6))

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from samples import normal
+from samples import batch_of, normal, prepared
 from torch import Tensor
 
 from frhsic_core import FairClassifier, hsic, hsic_test
@@ -31,16 +31,7 @@ def data(n: int = 30, *, control: Given | None = None, task: str = "classificati
 
 
 def batch(source: TrainingData, z: Tensor, weights: Tensor | None = None) -> Batch:
-    models = len(z)
-    rows = torch.arange(source.n).expand(models, -1)
-    assert source.s is not None
-    return Batch(z, z.sum(-1), source.s.expand(models, -1, -1), source.y.expand(models, -1), weights, rows)
-
-
-def prepared(penalty: FRHSIC, source: TrainingData, models: int = 2) -> FRHSIC:
-    generators = [torch.Generator()] * models
-    penalty.setup(source, dataset=torch.zeros(models, dtype=torch.int64), generators=generators, representation=2)
-    return penalty
+    return batch_of(source, z, z.sum(-1), weights=weights)
 
 
 CONTROLS = {
@@ -84,7 +75,7 @@ def test_a_mini_batch_has_the_controls_of_its_rows() -> None:
     source, z = data(control=CONTROLS["groups"]), normal(14, 1, 15, 2)
     rows = torch.randperm(30, generator=torch.Generator().manual_seed(0))[:15]
     part = Batch(z, z.sum(-1), source.s[:, rows], source.y[:, rows], None, rows.unsqueeze(0))
-    found = prepared(FRHSIC(estimator="biased", condition="controls", **SETTINGS), source, 1)(part, refresh=True)
+    found = prepared(FRHSIC(estimator="biased", condition="controls", **SETTINGS), source, models=1)(part, refresh=True)
     codes = CONTROLS["groups"].codes[rows]
     expected = conditional_hsic(z[0], source.s[0, rows], codes, kernel_z=Gaussian(1.0), kernel_s=Gaussian(0.5))
     torch.testing.assert_close(found[0], expected)
@@ -93,7 +84,7 @@ def test_a_mini_batch_has_the_controls_of_its_rows() -> None:
 @pytest.mark.parametrize("form", ["biased", "normalized"])
 def test_the_output_has_a_linear_kernel(form: str) -> None:
     source, z = data(), normal(10, 1, 30, 2)
-    penalty = prepared(FRHSIC(estimator=form, condition="labels", **SETTINGS | {"on": "output"}), source, 1)
+    penalty = prepared(FRHSIC(estimator=form, condition="labels", **SETTINGS | {"on": "output"}), source, models=1)
     output = z[0].sum(-1, keepdim=True)
     expected = conditional_hsic(
         output, source.s[0], source.y[0].long(), estimator=form, kernel_z=Linear(), kernel_s=Gaussian(0.5)
@@ -110,7 +101,7 @@ def test_gradient(condition: str, scale: str | None) -> None:
     source = data(control=control)
     name = "labels" if control is None else "controls"
     settings = SETTINGS | {"scale": scale, "on": "both"}
-    penalty = prepared(FRHSIC(condition=name, **settings), source, 1)
+    penalty = prepared(FRHSIC(condition=name, **settings), source, models=1)
     z = normal(11, 1, 30, 2)
     penalty(batch(source, z), refresh=True)
     assert torch.autograd.gradcheck(lambda x: penalty(batch(source, x)), (z.requires_grad_(),))
@@ -180,7 +171,7 @@ def test_the_penalty_of_a_mixed_attribute_has_a_product_kernel() -> None:
     codes = (torch.arange(30) % 2).double().reshape(1, 30, 1)
     source = replace(source, s=torch.cat([source.s, codes], -1))
     settings = SETTINGS | {"estimator": "biased", "attributes": "product", "categorical": (1,)}
-    penalty = prepared(FRHSIC(**settings), source, 1)
+    penalty = prepared(FRHSIC(**settings), source, models=1)
     kernel = Product([Gaussian(0.5), Categorical()])
     expected = hsic(z[0], source.s[0], kernel_z=Gaussian(1.0), kernel_s=kernel)
     torch.testing.assert_close(penalty(batch(source, z), refresh=True)[0], expected)

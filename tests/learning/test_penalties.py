@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
+from samples import batch_of, prepared
 from torch import Tensor
 
 from frhsic_core.conditional import eipm
@@ -31,24 +32,6 @@ def sample(n: int = 40, models: int = 2, p: int = 1, d: int = 3) -> tuple[Traini
     y = (torch.rand(1, n, generator=generator) < 0.5).to(DTYPE)
     output = z.sum(-1) + 0.3 * torch.randn(models, n, generator=generator, dtype=DTYPE)
     return TrainingData(torch.zeros(1, n, 2, dtype=DTYPE), y, s, None, "classification"), z, output
-
-
-def prepared(penalty: Penalty, data: TrainingData, *, models: int, d: int) -> Penalty:
-    generators = [torch.Generator().manual_seed(i) for i in range(models)]
-    penalty.setup(data, dataset=torch.zeros(models, dtype=torch.int64), generators=generators, representation=d)
-    return penalty
-
-
-def batch_of(
-    data: TrainingData, z: Tensor, output: Tensor, rows: Tensor | None = None, weights: Tensor | None = None
-) -> Batch:
-    models = z.shape[0]
-    rows = torch.arange(data.n) if rows is None else rows
-    assert data.s is not None
-    return Batch(
-        z[:, rows], output[:, rows], data.s[:, rows].expand(models, -1, -1), data.y[:, rows].expand(models, -1),
-        None if weights is None else weights[rows].expand(models, -1), rows.expand(models, -1),
-    )  # fmt: skip
 
 
 def value(penalty: Penalty, **kwargs: object) -> Tensor:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import torch
+from samples import batch_of, prepared
 
 from frhsic_core.learning import make_penalty
-from frhsic_core.learning.data import Batch, TrainingData
+from frhsic_core.learning.data import TrainingData
 from frhsic_core.learning.penalties.scaling import RIDGE, whiten
 
 
@@ -44,13 +45,10 @@ def test_the_whitened_penalty_sees_the_thin_direction() -> None:
     s, u = torch.randn(2, 1, 256, 1, generator=generator, dtype=torch.float64)
     z = torch.cat([u + 0.02 * s, u - 0.02 * s], dim=-1)
     data = TrainingData.from_arrays(z[0], (u[0, :, 0] > 0).double(), s[0], dtype=torch.float64)
-    rows = torch.arange(256).unsqueeze(0)
-    batch = Batch(z, u[..., 0], s, data.y, None, rows)
     value = {}
     for scale in ("standardize", "whiten"):
         penalty = make_penalty("frhsic", estimator="normalized", on="representation", scale=scale)
-        penalty.setup(data, dataset=torch.zeros(1, dtype=torch.int64), generators=[generator], representation=2)
-        value[scale] = penalty(batch, refresh=True).item()
+        value[scale] = prepared(penalty, data, models=1)(batch_of(data, z, u[..., 0]), refresh=True).item()
     assert value["standardize"] < 0.05
     assert value["whiten"] > 0.3
 

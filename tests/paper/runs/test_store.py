@@ -94,12 +94,8 @@ def test_an_export_that_cannot_be_written_is_explained(tmp_path, tiny: Experimen
 def test_a_claim_is_held_by_one_and_given_back(tmp_path, tiny: Experiment) -> None:
     mine, yours = ResultStore(tmp_path, "tiny"), ResultStore(tmp_path, "tiny")
     job, other = tiny.jobs[:2]
-    with mine.claim(job) as held:
-        assert held
-        with yours.claim(job) as second:
-            assert not second
-        with yours.claim(other) as third:
-            assert third
+    with mine.claim(job) as held, yours.claim(job) as second, yours.claim(other) as third:
+        assert (held, second, third) == (True, False, True)
     with yours.claim(job) as again:
         assert again
 
