@@ -68,7 +68,11 @@ def center(gram: Tensor, *, estimator: str = "biased", weights: Tensor | None = 
             [-1.,  1.]])
     """
     if estimator == "biased":
-        row = _row_means(gram, weights)
+        # HGH = G − r1ᵀ − 1rᵀ with r the row means minus half the grand mean.
+        column = None if weights is None else weights.unsqueeze(-1)
+        row = gram.mean(-1, keepdim=True) if column is None else gram @ column
+        grand = row.mean(-2, keepdim=True) if column is None else (row * column).sum(-2, keepdim=True)
+        row = torch.sub(row, grand, alpha=0.5)
         return (gram - row).sub_(row.mT)
     n = gram.shape[-1]
     eye = torch.eye(n, dtype=torch.bool, device=gram.device)
@@ -80,16 +84,6 @@ def center(gram: Tensor, *, estimator: str = "biased", weights: Tensor | None = 
     centered = hollow - row - row.mT + (row * kept).sum(-2, keepdim=True) / (count - 1).clamp_min(1.0)
     centered = centered.masked_fill(eye, 0.0)
     return centered if weights is None else centered * kept * kept.mT
-
-
-def _row_means(gram: Tensor, weights: Tensor | None) -> Tensor:
-    """Return the column r with HGH = G − r1ᵀ − 1rᵀ: the row means minus half the grand mean."""
-    if weights is None:
-        row = gram.mean(-1, keepdim=True)
-        return torch.sub(row, row.mean(-2, keepdim=True), alpha=0.5)
-    column = weights.unsqueeze(-1)
-    row = gram @ column
-    return torch.sub(row, (row * column).sum(-2, keepdim=True), alpha=0.5)
 
 
 def contraction_weights(

@@ -62,9 +62,7 @@ _EARLY, _EARLY_LEFT = 64, 5e-4
 # Share of the trace that may be left, and of the largest eigenvalue below which an eigenvalue is rounding.
 _LEFT = 1e-12
 _EIGENVALUE = 1e-14
-# Coefficients below this are rounding: of the largest one, and of the largest one that centering keeps.
-_ROUNDING = 1e-15
-_COEFFICIENT = 1e-15
+_ROUNDING = 1e-15  # coefficients below this share of the largest one are rounding
 _FEW_PAIRS = 12  # features whose products are listed one by one
 _BLOCK = 2**13  # rows whose features are held at once
 _DIRECT = 64  # rows of the smallest parts of a sorted column, whose pairs are compared directly
@@ -213,7 +211,7 @@ def interpolated(
         transform[0] *= 0.5
         table = transform @ table @ transform.mT
         size = table.abs().amax(-1)
-        rounding = torch.maximum(_ROUNDING * size.amax(), _COEFFICIENT * size[first:].amax())
+        rounding = _ROUNDING * size.amax()
         if bool((size[-(nodes // 8) :] <= rounding).all()):
             degrees = int((size > rounding).nonzero().amax()) + 1
             if degrees > most:

@@ -221,26 +221,22 @@ def streamed_hsic(
             if diagonal and estimator == "unbiased":
                 gram = gram.masked_fill(torch.eye(len(gram), dtype=torch.bool, device=gram.device), 0.0)
             grams.append(gram)
-        k, l = grams
-        product = p_left @ (k * l) @ p_right
-        if diagonal:
-            return product, k @ p_right, l @ p_right
-        return 2.0 * product, k @ p_right, l @ p_right, p_left @ k, p_left @ l
+        product = p_left @ (grams[0] * grams[1]) @ p_right * (1.0 if diagonal else 2.0)
+        return product, torch.stack([gram @ p_right for gram in grams]), torch.stack([p_left @ gram for gram in grams])
 
     # In float64, so that the gradients of the blocks add up in it as well.
     parts = list(zip(p.split(CHUNK), z.double().split(CHUNK), s.double().split(CHUNK), strict=True))
     product = torch.zeros((), dtype=torch.float64, device=z.device)
-    k, l = ([torch.zeros_like(part[0]) for part in parts] for _ in range(2))
+    sums = [torch.zeros_like(part[0]).expand(2, -1) for part in parts]
     for i, j in itertools.combinations_with_replacement(range(len(parts)), 2):
         other = parts[j][1:] if j > i else ()
-        found = recomputed(partial(block, parts[i][0], parts[j][0]), *parts[i][1:], *other)
-        product = product + found[0]
-        k[i] = k[i] + found[1]
-        l[i] = l[i] + found[2]
+        more, right, left = recomputed(partial(block, parts[i][0], parts[j][0]), *parts[i][1:], *other)
+        product = product + more
+        sums[i] = sums[i] + right
         if j > i:
-            k[j] = k[j] + found[3]
-            l[j] = l[j] + found[4]
-    return from_sums(product, torch.cat(k), torch.cat(l), p, estimator=estimator)
+            sums[j] = sums[j] + left
+    k, l = torch.cat(sums, -1)
+    return from_sums(product, k, l, p, estimator=estimator)
 
 
 def one_entry(

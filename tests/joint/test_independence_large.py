@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import sys
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pytest
@@ -105,7 +106,7 @@ def test_features_give_the_centered_gram_matrices(name: str) -> None:
     for w, kernel in enumerate(kernels):
         gram = kernel(x)
         gram = gram - gram.mean(0) - gram.mean(1, keepdim=True) + gram.mean()
-        values = found.of(w)(every)
+        values = found(every, w)
         torch.testing.assert_close(values, joint @ found.maps[w], rtol=1e-6, atol=1e-7 * float(values.abs().max()))
         values = values - values.mean(0)
         assert ((values @ values.mT - gram).abs().max() / gram.abs().max()).item() < error
@@ -254,7 +255,7 @@ def test_the_kernel_on_s_is_the_same_for_each_permutation(columns: int) -> None:
     assert not torch.equal(moved, s)
     sigma = median_bandwidth(s).item()
     assert median_bandwidth(moved).item() == sigma
-    first, second = (JointFeatures([Gaussian(sigma)], x).of(0) for x in (s, moved))
+    first, second = (partial(JointFeatures([Gaussian(sigma)], x), kernel=0) for x in (s, moved))
     grams = [found @ found.mT for found in (first(order), second(torch.arange(n)))]
     torch.testing.assert_close(*grams, rtol=0, atol=1e-6)
 

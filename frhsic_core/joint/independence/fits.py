@@ -50,11 +50,6 @@ class PairSums:
     product: Tensor
     product_squares: Tensor
 
-    @property
-    def constant(self) -> Tensor:
-        """Whether nothing but rounding is left of K or L after centering."""
-        return (self.trace <= self.n * self.n * torch.finfo(self.trace.dtype).eps * self.largest).any()
-
     def fitted(self, method: str) -> tuple[Tensor, Tensor, Tensor]:
         """Return the mean, the variance and the shape of the gamma distribution that is fitted to n·HSIC_b."""
         n = float(self.n)
@@ -132,6 +127,11 @@ def _all_pairs_sums(z: Tensor, s: Tensor, kernel_z: Kernel, kernel_s: Kernel, *,
     return PairSums(n, largest, trace, squares, diagonal_squares, shape, product, product_squares)
 
 
+def only_rounding(spread: Tensor, largest: Tensor, n: int) -> Tensor:
+    """Return whether rounding alone is left of Gram matrices of n rows, from tr K̃/n and max |K|."""
+    return spread <= n * torch.finfo(spread.dtype).eps * largest
+
+
 # The two fits -------------------------------------------------------------------------------------------------------
 
 
@@ -157,7 +157,7 @@ def fitted_groups(
         group = z[rows.to(z.device)], s[rows.to(z.device)], kernel_z, kernel_s
         pair = thin_pair(*group)
         sums = (None if pair is None else _thin_sums(pair, method)) or _all_pairs_sums(*group, method=method)
-        if bool(sums.constant):
+        if bool(only_rounding(sums.trace / len(rows), sums.largest, len(rows)).any()):
             continue
         mean, variance, shape = sums.fitted(method)
         third = 2.0 * variance**1.5 / shape.sqrt()

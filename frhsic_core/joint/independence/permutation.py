@@ -52,6 +52,7 @@ from torch.nn.functional import embedding_bag
 from frhsic_core.arrays import spaced_rows
 from frhsic_core.joint.factors import pivoted_cholesky, thin_hsic
 from frhsic_core.joint.hsic import hsic
+from frhsic_core.joint.independence.fits import only_rounding
 from frhsic_core.kernels import Gaussian, Kernel, median_distance, with_bandwidths
 
 FACTORS = (4.0, 2.0, 1.0, 0.5, 0.25, 0.125)
@@ -187,7 +188,7 @@ class JointFeatures:
         grams = torch.stack([kernel(base) for kernel in kernels])
         mean = grams @ weight
         spread = grams.diagonal(dim1=-2, dim2=-1) @ weight - mean @ weight
-        self.constant = spread <= len(x) * torch.finfo(x.dtype).eps * grams.abs().amax((-2, -1))
+        self.constant = only_rounding(spread, grams.abs().amax((-2, -1)), len(x))
         if self.index is not None:  # features of other rows need the kernel itself
             mean = mean - 0.5 * (mean @ weight).unsqueeze(-1)
             grams.sub_(mean.unsqueeze(-1)).sub_(mean.unsqueeze(-2))
@@ -206,23 +207,16 @@ class JointFeatures:
             values, vectors = torch.linalg.eigh(weighted.mT @ gram @ weighted)
             kept = values.clamp_min(0.0).cumsum(0) > 0.1 * share * values.sum()
             self.maps.append(vectors[:, kept] * values[kept].sqrt())
-        self.table = None if self.index is None else basis
-        self.tables = [basis @ change for change in self.maps]
+        self.tables = [*(basis @ change for change in self.maps), basis]
 
-    def __call__(self, rows: Tensor) -> Tensor:
-        """Return the basis at these rows, ``(rows, rank)``."""
-        if self.table is not None and self.index is not None:
-            return self.table[self.index[rows]]
+    def __call__(self, rows: Tensor, kernel: int | None = None) -> Tensor:
+        """Return the basis at these rows, ``(rows, rank)``, or the features of one kernel."""
+        if self.index is not None:
+            return self.tables[-1 if kernel is None else kernel][self.index[rows]]
         x = self.x[rows]
-        values = sum(unit * kernel(x, self.landmarks) for unit, kernel in zip(self.units, self.kernels, strict=True))
-        return torch.linalg.solve_triangular(self.lower, torch.as_tensor(values).mT, upper=False).mT @ self.inverse
-
-    def of(self, kernel: int) -> Callable[[Tensor], Tensor]:
-        """Return the function that gives the features of one kernel at some rows."""
-        if self.index is None:
-            return lambda rows: self(rows) @ self.maps[kernel]
-        index, table = self.index, self.tables[kernel]
-        return lambda rows: table[index[rows]]
+        values = sum(unit * own(x, self.landmarks) for unit, own in zip(self.units, self.kernels, strict=True))
+        basis = torch.linalg.solve_triangular(self.lower, torch.as_tensor(values).mT, upper=False).mT @ self.inverse
+        return basis if kernel is None else basis @ self.maps[kernel]
 
 
 # Orders of the rows --------------------------------------------------------------------------------------------------
@@ -295,13 +289,6 @@ def bins_of(n: int, generator: torch.Generator, strata: list[Tensor], *, bins: i
 
 
 # The statistics of all orders ----------------------------------------------------------------------------------------
-
-
-def nothing_left(gram: Tensor, centered: Tensor) -> Tensor:
-    """Return whether nothing but rounding is left of matrices ``(..., n, n)`` after centering."""
-    n = gram.shape[-1]
-    trace = centered.diagonal(dim1=-2, dim2=-1).sum(-1)
-    return trace <= n * n * torch.finfo(gram.dtype).eps * gram.abs().amax((-2, -1))
 
 
 def within_groups(grams: Tensor, groups: list[Tensor]) -> Tensor:
@@ -411,7 +398,9 @@ def bin_statistics(
         bins = [members[stays[members]].unsqueeze(0), *(rows for rows, _ in own)]
         basis = [] if direct else _bin_products(features_z, features_s, bins)
         for w, (map_z, map_s) in enumerate(maps):
-            tables = _bin_products(features_z.of(w), features_s.of(w), bins) if direct else basis
+            tables = (
+                _bin_products(partial(features_z, kernel=w), partial(features_s, kernel=w), bins) if direct else basis
+            )
             mapped = (table if direct else map_z.mT @ table @ map_s for table in tables)  # held one at a time
             cross = next(mapped).flatten().expand(len(by_value), -1)
             for (rows, order), table in zip(own, mapped, strict=True):
@@ -529,7 +518,10 @@ def permutation_test(
         order = random_orders(n_permutations, n, generator, strata).to(z.device)
         grams = [torch.stack([kernel(x) for kernel in kernels]) for kernels, x in sides]
         k, l = (within_groups(gram, groups) for gram in grams)
-        constant = nothing_left(grams[0], k) | nothing_left(grams[1], l)
+        constant = torch.zeros(len(factors), dtype=torch.bool, device=z.device)
+        for gram, centered in zip(grams, (k, l), strict=True):
+            spread = centered.diagonal(dim1=-2, dim2=-1).mean(-1)
+            constant |= only_rounding(spread, gram.abs().amax((-2, -1)), n)
         by_value, pooled = (values.clamp_min(0.0) for values in row_statistics(k, l, groups, order))
         return ranked(by_value, pooled, constant, factors, request, n)
     features_z, features_s = (JointFeatures(kernels, x) for kernels, x in sides)

@@ -25,6 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -262,7 +263,7 @@ def residual_matrices(
     """
     n = len(features_z.x)
     windows = len(features_z.maps)
-    many = [features.of(w) for features in (features_z, features_s) for w in range(windows)]
+    many = [partial(features, kernel=w) for features in (features_z, features_s) for w in range(windows)]
     fits = fitted(many, regression, [rows.flatten() for rows in blocks])
     constant = torch.stack([a.constant | b.constant for a, b in zip(fits[:windows], fits[windows:], strict=True)])
     sums: list[list[Tensor]] = [[] for _ in range(windows)]
