@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import os
+import tempfile
 from collections.abc import Generator, Iterable
 from pathlib import Path
 from typing import Any
@@ -10,6 +12,11 @@ from typing import Any
 import pytest
 
 PATH = Path(__file__).resolve().parents[1] / "tests" / "figure_check.py"
+# Kernels draw figures at twice their size, as the stored ones are; nbval has no option for that.
+SETTINGS = tempfile.TemporaryDirectory()
+os.environ["IPYTHONDIR"] = SETTINGS.name
+Path(SETTINGS.name, "profile_default").mkdir()
+Path(SETTINGS.name, "profile_default", "ipython_kernel_config.py").write_text("c.InlineBackend.figure_format = 'retina'")
 
 
 def figures(outputs: Iterable[Any]) -> list[str]:

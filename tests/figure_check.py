@@ -65,9 +65,10 @@ def difference(stored: str, drawn: str) -> str:
 
 
 def pixels(image: Image.Image) -> np.ndarray:
-    """Return an image on white as an array (height, width, 3) with values in [0, 1]."""
+    """Return an image on white, at the size of the page, as an array (height, width, 3) with values in [0, 1]."""
     white = Image.new("RGBA", image.size, "white")
-    return np.asarray(Image.alpha_composite(white, image.convert("RGBA")).convert("RGB"), dtype=np.float32) / 255
+    flat = Image.alpha_composite(white, image.convert("RGBA")).convert("RGB")
+    return np.asarray(flat.reduce(2), dtype=np.float32) / 255  # a figure is stored at twice its size
 
 
 def _padded(values: np.ndarray, shape: np.ndarray) -> np.ndarray:

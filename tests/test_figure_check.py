@@ -37,7 +37,7 @@ def draw(change: Callable[[Axes], object] = lambda axis: None, *, version: str =
     axis.legend(loc="lower left")
     change(axis)
     buffer = io.BytesIO()
-    figure.savefig(buffer, bbox_inches="tight", dpi=100, metadata={"Software": version})
+    figure.savefig(buffer, bbox_inches="tight", dpi=200, metadata={"Software": version})
     return base64.b64encode(buffer.getvalue()).decode()
 
 
@@ -61,7 +61,7 @@ def png(pixels: np.ndarray) -> str:
         {"text.hinting": "none"},
         {"text.hinting": "force_autohint", "text.antialiased": False},
         {"font.sans-serif": ["DejaVu Serif"]},
-        {"lines.antialiased": False, "patch.antialiased": False},
+        {"lines.antialiased": False},
     ],
 )
 def test_other_fonts_and_edges_pass(settings: dict[str, object]) -> None:
@@ -100,8 +100,8 @@ def test_other_contents_fail(name: str, version: str) -> None:
 
 
 def test_another_size_fails() -> None:
-    small = np.ones((100, 200, 3))
-    assert "200 x 110 pixels instead of 200 x 100" in check.difference(png(small), png(np.ones((110, 200, 3))))
+    small = np.ones((200, 400, 3))
+    assert "200 x 110 pixels instead of 200 x 100" in check.difference(png(small), png(np.ones((220, 400, 3))))
 
 
 @pytest.mark.slow
@@ -115,7 +115,8 @@ def test_nbval_fails_on_a_changed_figure(tmp_path: Path) -> None:
         nbformat.v4.new_code_cell("_ = plt.plot([0, 1], [1, 0], color='C1')"),
     ]
     notebook = nbformat.v4.new_notebook(cells=cells)
-    NotebookClient(notebook, kernel_name="python3").execute()
+    arguments = ["--InlineBackend.figure_format=retina"]
+    NotebookClient(notebook, kernel_name="python3", extra_arguments=arguments).execute()
     first, second = (next(out for out in cell.outputs if "data" in out)["data"] for cell in notebook.cells)
     second["image/png"] = first["image/png"]
     nbformat.write(notebook, tmp_path / "notebooks" / "two.ipynb")

@@ -26,6 +26,7 @@ import nbformat
 from install_cell import CELL_ID, public_address, stamp
 from nbclient import NotebookClient
 from PIL import Image
+from PIL.PngImagePlugin import PngInfo
 
 from frhsic_core.atomic_files import write_atomically
 
@@ -69,10 +70,11 @@ def execute(text: Path) -> float:
 
 def with_palette(picture: str) -> str:
     """Return a PNG in base64 with at most 256 colors, which makes it half as large."""
-    file = io.BytesIO()
+    file, info = io.BytesIO(), PngInfo()
     with Image.open(io.BytesIO(base64.b64decode(picture))) as image:
         flat = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image.convert("RGBA")).convert("RGB")
-    flat.quantize(256, dither=Image.Dither.NONE).save(file, "PNG", optimize=True)
+        info.add_text("Software", image.info["Software"])  # a check of the figure needs the version of matplotlib
+    flat.quantize(256, dither=Image.Dither.NONE).save(file, "PNG", optimize=True, pnginfo=info)
     return base64.b64encode(file.getvalue()).decode()
 
 
