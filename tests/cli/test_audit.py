@@ -18,6 +18,7 @@ from typer.testing import CliRunner
 from frhsic_core import ScoreAdjuster, adjust_scores, gdp_curve
 from frhsic_core.cli import command
 
+COLUMNS = ["--score", "p", "--sensitive", "age"]
 SCRIPT = '<script>alert("x")</script>'
 
 
@@ -48,8 +49,8 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     data["<script>"] = np.where(data["p"] > 0.4, SCRIPT, '"onload=alert(1) \x00')
     data["control"] = data["age"] + np.random.default_rng(1).normal(size=300)
     data.loc[:4, "age"] = np.nan
-    options = ["--score", "p", "--sensitive", "age", "--sensitive", "<script>", "--label", "y", "--control", "control"]
-    result = run(folder, data, *options, "--fail-above", "gdp=0.5")
+    options = ["--sensitive", "<script>", "--label", "y", "--control", "control"]
+    result = run(folder, data, *COLUMNS, *options, "--fail-above", "gdp=0.5")
     assert result.exit_code == 0, texts(result)
     return folder / "r.html"
 
@@ -127,32 +128,30 @@ def test_the_report_in_a_browser(browser: Any, report: Path, width: int, scheme:
 
 
 def test_exit_codes(tmp_path: Path) -> None:
-    options = ["--score", "p", "--sensitive", "age"]
     torch.set_num_threads(2)
-    assert run(tmp_path, table(), *options, "--fail-above", "gdp=0.3").exit_code == 0
+    assert run(tmp_path, table(), *COLUMNS, "--fail-above", "gdp=0.3").exit_code == 0
     assert torch.get_num_threads() == 1  # the matrices are small
     value = json.loads((tmp_path / "r.json").read_text())["attributes"][0]["numbers"]["gdp"]
-    assert run(tmp_path, None, *options, "--fail-above", "gdp=0.01").exit_code == 1
+    assert run(tmp_path, None, *COLUMNS, "--fail-above", "gdp=0.01").exit_code == 1
     middle = 0.5 * (value["low"] + value["high"])
-    undecided = run(tmp_path, None, *options, "--fail-above", f"gdp[age]={middle}")
+    undecided = run(tmp_path, None, *COLUMNS, "--fail-above", f"gdp[age]={middle}")
     assert undecided.exit_code == 3
     assert "is not significantly different from the threshold" in texts(undecided)
     # 600 rows cannot guarantee what the interval is below.
     limit = f"gdp={value['high'] + 0.01}"
-    assert run(tmp_path, None, *options, "--fail-above", limit).exit_code == 0
-    unsure = run(tmp_path, None, *options, "--fail-above", limit, "--guaranteed")
+    assert run(tmp_path, None, *COLUMNS, "--fail-above", limit).exit_code == 0
+    unsure = run(tmp_path, None, *COLUMNS, "--fail-above", limit, "--guaranteed")
     assert unsure.exit_code == 3
     assert "would be enough to guarantee it" in texts(unsure)
-    assert run(tmp_path, None, *options, "--fail-above", "gdp=0.5", "--guaranteed").exit_code == 0
+    assert run(tmp_path, None, *COLUMNS, "--fail-above", "gdp=0.5", "--guaranteed").exit_code == 0
 
 
 def test_a_report_in_a_folder_and_in_the_way_of_one(tmp_path: Path) -> None:
-    columns = ["--score", "p", "--sensitive", "age"]
-    assert run(tmp_path, table(), *columns, "--out", str(tmp_path)).exit_code == 0
+    assert run(tmp_path, table(), *COLUMNS, "--out", str(tmp_path)).exit_code == 0
     assert (tmp_path / "audit.html").exists()
     (tmp_path / "b.html").mkdir()
     (tmp_path / "b.html" / "audit.md").mkdir()
-    result = run(tmp_path, None, *columns, "--out", str(tmp_path / "b.html"))
+    result = run(tmp_path, None, *COLUMNS, "--out", str(tmp_path / "b.html"))
     assert result.exit_code == 2
     assert "audit.md could not be written (Is a directory)" in texts(result)
     assert [path.name for path in (tmp_path / "b.html").iterdir()] == ["audit.md"]
@@ -163,14 +162,13 @@ def test_an_unexpected_error_is_not_a_verdict(tmp_path: Path, monkeypatch: pytes
         raise RuntimeError("broken")
 
     monkeypatch.setattr("frhsic_core.auditing._predictions._Work.attribute", broken)
-    result = run(tmp_path, table(), "--score", "p", "--sensitive", "age")
+    result = run(tmp_path, table(), *COLUMNS)
     assert result.exit_code == 2
     assert "Please report it" in texts(result)
 
 
 def test_a_sample_of_a_longer_file_is_stated(tmp_path: Path) -> None:
-    options = ["--score", "p", "--sensitive", "age", "--max-rows", "100"]
-    result = run(tmp_path, table(150), *options)
+    result = run(tmp_path, table(150), *COLUMNS, "--max-rows", "100")
     assert result.exit_code == 0
     assert "The file has 150 rows; a random sample of 100" in texts(result)
     assert json.loads((tmp_path / "r.json").read_text())["rows"] == 100
@@ -205,8 +203,8 @@ def test_demo_and_provenance(tmp_path: Path) -> None:
 # frhsic adjust --------------------------------------------------------------------------------------------------------
 
 
-def adjust(folder: Path, *arguments: str) -> Any:
-    return CliRunner().invoke(command(), ["adjust", *arguments])
+def adjust(path: Path, *arguments: str) -> Any:
+    return CliRunner().invoke(command(), ["adjust", str(path), *COLUMNS, *arguments])
 
 
 def test_adjust_fits_saves_and_applies(tmp_path: Path) -> None:
@@ -214,8 +212,7 @@ def test_adjust_fits_saves_and_applies(tmp_path: Path) -> None:
     data.loc[2, "age"] = np.nan
     source, out, saved = tmp_path / "s.csv", tmp_path / "new.csv", tmp_path / "age.adjustment"
     data.to_csv(source, index=False)
-    columns = ["--score", "p", "--sensitive", "age"]
-    result = adjust(tmp_path, str(source), *columns, "--out", str(out), "--save", str(saved))
+    result = adjust(source, "--out", str(out), "--save", str(saved))
     assert result.exit_code == 0, texts(result)
     assert "mean gap along age was" in texts(result)
     written = pd.read_csv(out, dtype={"code": str})
@@ -237,15 +234,14 @@ def test_adjust_fits_saves_and_applies(tmp_path: Path) -> None:
     assert page.count('class="curve') == 2
     one = tmp_path / "one.csv"
     data.iloc[5:6].to_csv(one, index=False)
-    result = adjust(tmp_path, str(one), *columns, "--out", str(tmp_path / "o.csv"), "--use", str(saved))
+    result = adjust(one, "--out", str(tmp_path / "o.csv"), "--use", str(saved))
     assert (result.exit_code, "Adjusting 1 score ..." in texts(result)) == (0, True), texts(result)
     assert pd.read_csv(tmp_path / "o.csv")["p_adjusted"][0] == pytest.approx(written["p_adjusted"][5], rel=1e-12)
 
 
 def test_an_adjustment_of_few_rows_looks_too_good(tmp_path: Path) -> None:
     table(30).to_csv(tmp_path / "s.csv", index=False)
-    columns = ["--score", "p", "--sensitive", "age"]
-    result = adjust(tmp_path, str(tmp_path / "s.csv"), *columns, "--out", str(tmp_path / "o.csv"))
+    result = adjust(tmp_path / "s.csv", "--out", str(tmp_path / "o.csv"))
     assert (result.exit_code, "these rows fitted the adjustment" in texts(result)) == (0, True)
 
 

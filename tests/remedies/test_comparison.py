@@ -8,6 +8,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import ShuffleSplit
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import PolynomialFeatures
 
 import frhsic_core.remedies.comparison as comparison
 from frhsic_core import distance_correlation, gdp
@@ -54,8 +59,6 @@ def test_the_row_without_a_remedy_is_a_plain_fit(people: Any) -> None:
     result = compare_remedies(
         X, y, sensitive_features=s["age"], remedies=["none"], learners=["linear"], n_splits=2, random_state=7
     )
-    from sklearn.model_selection import ShuffleSplit
-
     train, test = next(iter(ShuffleSplit(2, test_size=0.3, random_state=7).split(X)))
     predicted = comparison.learner("linear", "regression").fit(X[train], y[train]).predict(X[test])
     row = result.splits.iloc[0]
@@ -159,12 +162,6 @@ def test_classification_and_the_encoder(people: Any, monkeypatch: Any, capsys: p
 
 def test_learners_of_ones_own(people: Any) -> None:
     """A booster and a pipeline; the row without a remedy is the same model fitted by hand."""
-    from sklearn.ensemble import HistGradientBoostingRegressor
-    from sklearn.linear_model import Ridge
-    from sklearn.model_selection import ShuffleSplit
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import PolynomialFeatures
-
     X, y, s = people
     X = X[["skill", "years"]].fillna(0.0)
     models = {
