@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from samples import batch_of, prepared
+from samples import batch_of, normal, prepared
 
 from frhsic_core.learning import BandwidthPolicy, EscapeWarning, make_penalty
 from frhsic_core.learning.data import TrainingData
 from frhsic_core.learning.penalties.base import guard, resolve_policy
-from frhsic_core.learning.penalties.scaling import RIDGE, whiten
+from frhsic_core.learning.penalties.scaling import RIDGE, lone_whitening, whiten
 
 
 def test_whitening_against_numpy_and_under_linear_maps() -> None:
@@ -71,6 +71,16 @@ def test_the_gradient_of_whitening() -> None:
     (expected,) = torch.autograd.grad((plain * direction).sum(), z)
     (got,) = torch.autograd.grad((whiten(z) * direction).sum(), z)
     torch.testing.assert_close(got, expected, rtol=1e-10, atol=1e-12)
+
+
+def test_the_gradient_of_one_model_has_the_part_of_the_ridge() -> None:
+    """Two millionths of the gradient, which float32 would not show."""
+    z = normal(3, 1, 40, 3).requires_grad_()
+    white = whiten(z)
+    in_z, in_white = torch.autograd.grad(torch.pdist(white[0]).sin().sum(), [z, white])
+    found, back = lone_whitening(z.detach()[0].numpy())
+    np.testing.assert_allclose(found, white.detach()[0].T, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(back(in_white[0].T.numpy()), in_z[0].T, rtol=1e-8, atol=1e-10)
 
 
 def test_whitening_is_as_exact_in_single_precision_as_its_input() -> None:

@@ -322,7 +322,7 @@ def t_interval(difference: np.ndarray, *, test_share: float = 0.0) -> tuple[floa
     (2.0, 2.484)
     """
     d = np.asarray(difference, float)
-    share = 1.0 / len(d) + test_share / (1.0 - test_share)
+    share = 1.0 / max(len(d), 1) + test_share / (1.0 - test_share)
     half = special.stdtrit(len(d) - 1, 0.975) * d.std(ddof=1) * np.sqrt(share) if len(d) > 1 else np.nan
     return float(d.mean()), float(half)
 
