@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import functools
 import io
+import re
 import shutil
 import subprocess
 import sys
@@ -19,7 +20,6 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from nbclient import NotebookClient
-from PIL import Image
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -47,13 +47,6 @@ def unchanged() -> str:
     return draw()
 
 
-def png(pixels: np.ndarray) -> str:
-    """Return an array of colors as an image."""
-    buffer = io.BytesIO()
-    Image.fromarray((pixels.clip(0, 1) * 255).round().astype(np.uint8)).save(buffer, format="png")
-    return base64.b64encode(buffer.getvalue()).decode()
-
-
 @pytest.mark.parametrize(
     "settings",
     [
@@ -61,7 +54,7 @@ def png(pixels: np.ndarray) -> str:
         {"text.hinting": "none"},
         {"text.hinting": "force_autohint", "text.antialiased": False},
         {"font.sans-serif": ["DejaVu Serif"]},
-        {"lines.antialiased": False},
+        {"lines.antialiased": False, "patch.antialiased": False},
     ],
 )
 def test_other_fonts_and_edges_pass(settings: dict[str, object]) -> None:
@@ -76,7 +69,6 @@ def test_one_version_of_matplotlib_allows_less() -> None:
 
     assert check.difference(unchanged(), draw(point))
     assert check.difference(unchanged(), draw(point, version="2")) == ""
-    assert check.difference(unchanged(), draw(version="2")) == ""
 
 
 CHANGES: dict[str, Callable[[Axes], object]] = {
@@ -100,8 +92,8 @@ def test_other_contents_fail(name: str, version: str) -> None:
 
 
 def test_another_size_fails() -> None:
-    small = np.ones((200, 400, 3))
-    assert "200 x 110 pixels instead of 200 x 100" in check.difference(png(small), png(np.ones((220, 400, 3))))
+    higher = draw(lambda axis: axis.figure.set_size_inches(6, 3.75))
+    assert re.match(r"it has 6\d\d x 38\d pixels instead of 6\d\d x 36\d", check.difference(unchanged(), higher))
 
 
 @pytest.mark.slow
