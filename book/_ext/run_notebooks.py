@@ -73,7 +73,8 @@ def with_palette(picture: str) -> str:
     file, info = io.BytesIO(), PngInfo()
     with Image.open(io.BytesIO(base64.b64decode(picture))) as image:
         flat = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image.convert("RGBA")).convert("RGB")
-        info.add_text("Software", image.info["Software"])  # a check of the figure needs the version of matplotlib
+        if version := image.info.get("Software"):  # of matplotlib, for a check of the figure
+            info.add_text("Software", version)
     flat.quantize(256, dither=Image.Dither.NONE).save(file, "PNG", optimize=True, pnginfo=info)
     return base64.b64encode(file.getvalue()).decode()
 
