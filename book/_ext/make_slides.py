@@ -5,9 +5,9 @@ statement, figure and example by hand, and one for each text between the comment
 ``% end of slide``, such as the symbols and the proof of a statement. Such a text may contain what a cell prints. A
 slide shows the first sentence of a printed item. A long text is cut into several slides. A page without code gives
 slides, too, if it has such a text. Each slide has a name: the label of its box or figure, or else its title. For each
-week in ``book/teaching.md`` there is a page with the slides that the comments below its heading name. A page is plain
-HTML that needs no network: arrow keys or Page Down go to the next slide, and printing gives one slide a page. The
-folder ``figures`` beside it has every figure as a PNG, for slides of your own.
+week in ``book/teaching.md`` there is a page with the slides that the comments below its heading name, unless only some
+chapters are asked for. A page is plain HTML that needs no network: arrow keys or Page Down go to the next slide, and
+printing gives one slide a page. The folder ``figures`` beside it has every figure as a PNG, for slides of your own.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import sys
 from collections import Counter
 from functools import cache, reduce
 from html import escape, unescape
-from itertools import combinations, pairwise
+from itertools import pairwise
 from operator import getitem
 from pathlib import Path
 from typing import Any
@@ -120,12 +120,15 @@ def html(text: str) -> str:
 def cut(text: str) -> list[str]:
     r"""Return MyST in as few parts of at most ``MOST`` words as possible, none much longer than the others.
 
-    A part starts with a paragraph or an item, but not with a formula, in a sentence, or after a colon.
+    A part starts with a paragraph or an item, but not with a formula, in a sentence, or after a colon. A paragraph
+    with more words stays whole.
 
     Examples
     --------
     >>> [words(part) for part in cut("Three things:\n\n" + 3 * f"- {'word. ' * 50}\n")]
     [52, 100]
+    >>> [words(part) for part in cut("word " * 130 + ".\n\n" + 40 * "One more.\n\n")]
+    [130, 80]
     """
     lines = clean(text).splitlines(keepends=True)
     starts = {0}
@@ -136,14 +139,17 @@ def cut(text: str) -> list[str]:
     blocks = ["".join(lines[start:end]) for start, end in pairwise([*sorted(starts), len(lines)])]
     sizes = [words(block) for block in blocks]
 
-    def longest(places: tuple[int, ...]) -> int:
-        return max(sum(sizes[start:end]) for start, end in pairwise([0, *places, len(sizes)]))
+    def places(limit: int) -> list[int]:
+        """Return where parts of at most this many words start and end, if the last ones are as long as possible."""
+        found, size = [len(blocks)], 0
+        for number in reversed(range(len(blocks))):
+            if size and size + sizes[number] > limit:
+                found, size = [number + 1, *found], 0
+            size += sizes[number]
+        return [0, *found]
 
-    for count in range(len(blocks)):
-        places = min(combinations(range(1, len(blocks)), count), key=longest)
-        if longest(places) <= MOST:
-            break
-    return ["".join(blocks[start:end]) for start, end in pairwise([0, *places, len(blocks)])]
+    limits = range(max(sizes), max(MOST, *sizes) + 1)
+    return ["".join(blocks[start:end]) for start, end in pairwise(min(map(places, limits), key=len))]
 
 
 def deal(name: str, head: str, bodies: list[str], kind: str = "", footer: str = "") -> list[str]:
@@ -246,6 +252,8 @@ def weeks(slides: list[str], values: dict[str, Any], book: str = "../html") -> d
                     deck += deal(name.split()[-1].lower(), f"## {name}", [html(part) for part in asked if part])
                 elif name in known:
                     deck.append(f'<section id="{name}"{known[name]}')
+                else:
+                    raise ValueError(f"book/teaching.md: no slide has the name {name} in {week['name']}")
         found[week["name"]] = deck
     return found
 
@@ -300,7 +308,8 @@ def write(out: Path, paths: list[Path], values: dict[str, Any], *, mathjax: str,
     for name, _, picture in (figure for path in paths for figure in figures(path)):
         (out / "figures" / f"{name}.png").write_bytes(picture)
     options = {"style": STYLE, "macros": json.dumps(macros), "mathjax": mathjax}
-    for name, deck in (decks | weeks(slides, values, book)).items():
+    decks |= weeks(slides, values, book) if paths == pages() else {}
+    for name, deck in decks.items():
         page = PAGE.format(title=escape(config["title"]), slides="\n".join(deck), **options)
         (out / f"{name}.html").write_text(page, encoding="utf-8")
         print(f"{page.count('<section')} slides: {out / f'{name}.html'}")

@@ -353,6 +353,8 @@ def test_each_week_has_its_slides_in_the_order_of_its_sessions(extension) -> Non
     make_slides = extension("make_slides")
     slides = [slide for path in make_slides.pages() for slide in make_slides.slides_of(path, Anything())]
     decks = make_slides.weeks(slides, Anything())
+    with pytest.raises(ValueError, match="no slide has the name why_continuous in theory-week-1"):
+        make_slides.weeks([], Anything())
     text = (ROOT / "book" / "teaching.md").read_text(encoding="utf-8")
     assert list(decks) == re.findall(r'/slides/([\w-]+)\.html">The slides of this week', text)
     assert len(decks) == text.count("*Optional reading.* {cite:t}") == 8
