@@ -237,7 +237,7 @@ def failing(rows: Iterable[Mapping[str, Any]]) -> list[Sentence]:
 
 
 def counts(rows: Iterable[Mapping[str, Any]]) -> dict[str, int]:
-    """Count the paper's theorems, those that hold as printed, and the failing sentences of each class.
+    """Count the paper's theorems, those without a counterexample, and the failing sentences of each class.
 
     Parameters
     ----------
