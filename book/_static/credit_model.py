@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import sys
 import textwrap
+from pathlib import Path
 from typing import Any
 
 import joblib
@@ -51,63 +52,105 @@ def train(people: pd.DataFrame) -> Any:
     return make_pipeline(columns, trees).fit(people.drop(columns=[AGE, OUTCOME]), people[OUTCOME])
 
 
+def check(table: pd.DataFrame, model: Any) -> None:
+    """Stop with a sentence that says what to change. The model is None if the script has yet to train it."""
+    if not {AGE, OUTCOME} < set(table):
+        sys.exit(f"Set AGE, OUTCOME and BAD at the top of this script; a model needs more columns. Yours: {[*table]}.")
+    known, needed = table.dropna(subset=[AGE, OUTCOME]), 150 if model is None else 100
+    counts = known[OUTCOME].value_counts().to_dict()
+    if BAD not in counts or len(counts) != 2:
+        sys.exit(f"Set BAD, now {BAD!r}, or change the column {OUTCOME!r} to two values. It has {list(counts)[:9]}.")
+    if len(known) < needed or min(counts.values()) < 30:
+        sys.exit(f"Add people: {needed} with known age and outcome, 30 with each outcome. Now there are {counts}.")
+    if not pd.api.types.is_numeric_dtype(known[AGE]) or known[AGE].nunique() < 2:
+        sys.exit(f"Write different numbers without units into the column {AGE!r}. It has {known[AGE].iloc[0]}.")
+    if model is None:
+        return
+    if lacking := [name for name in ("predict_proba", "feature_names_in_") if not hasattr(model, name)]:
+        sys.exit(f"Fit a classifier that predicts probabilities, on a DataFrame: your model has no {lacking[0]}.")
+    if missing := set(model.feature_names_in_) - set(table):
+        sys.exit(f"Add the columns that the model reads and the table does not have: {', '.join(sorted(missing))}.")
+    if set(model.classes_) != set(counts):
+        sys.exit(f"Write the outcomes as the model has them, {model.classes_.tolist()}. Yours are {list(counts)}.")
+
+
 def good_score(model: Any, people: pd.DataFrame) -> np.ndarray:
     """Return 1 − p, so that a high score is good and people above a threshold are approved."""
     p = model.predict_proba(people[list(model.feature_names_in_)])
     return 1 - p[:, list(model.classes_).index(BAD)]
 
 
-def describe(name: str, model: Any, people: pd.DataFrame) -> tuple[float, float]:
-    """Write a report, print what the model does to these people, and return its AUC and its calibration error."""
+def describe(name: str, model: Any, people: pd.DataFrame) -> tuple[Any, float, float]:
+    """Write a report, print what the model does, and return GDP beside the limit, the AUC and the calibration error."""
     score, repaid = good_score(model, people), (people[OUTCOME] != BAD).astype(int)
-    cut = np.quantile(score, 1 - APPROVED)  # each model needs its own
-    found = audit(score, sensitive_features=people[AGE], y_true=repaid, threshold=cut, model=name)
+    lowest, *higher = np.unique(score)
+    cut = max(np.quantile(score, 1 - APPROVED), min(higher, default=lowest))  # each model needs its own
+    found = audit(score, sensitive_features=people[AGE], y_true=repaid, threshold=cut if higher else None, model=name)
     found.save(f"audit_{name}.html")
     (low, high), auc, error = found.interval, found.performance["auc"], found[AGE].numbers["calibration"].value
-    young, old = people[AGE] < people[AGE].quantile(0.25), people[AGE] > people[AGE].quantile(0.75)
+    young, old = people[AGE] <= people[AGE].quantile(0.25), people[AGE] >= people[AGE].quantile(0.75)
     ok = score >= cut
     print(f"{name} GDP {found.gdp:.2f} ({low:.2f} to {high:.2f}), AUC {auc:.2f}, calibration error {error:.3f}")
     rates = f"{ok[young].mean():.0%} of the youngest quarter, {ok[old].mean():.0%} of the oldest"
     print(f"{name} approved {ok.mean():.0%} ({rates}); {1 - repaid[ok].mean():.1%} of the approved default")
-    return auc, error
+    if abs(ok.mean() - APPROVED) > 0.02:
+        print(f"{name}: people with equal scores are approved together, so the share is not {APPROVED:.0%}.")
+    (verdict,) = found.check(f"gdp={LIMIT}")
+    return verdict, auc, error
 
 
 def main(table_file: str | None = None, model_file: str | None = None) -> None:
     """Audit, adjust, audit again, and save."""
     table = invented_applicants() if table_file is None else pd.read_csv(table_file)
-    if not {AGE, OUTCOME} <= set(table) or BAD not in set(table[OUTCOME]):
-        sys.exit(f"Set AGE, OUTCOME and BAD at the top of this script. The columns are: {', '.join(table)}.")
+    model = None if model_file is None else joblib.load(model_file)  # load only files that you trust
+    check(table, model)
     table = table.dropna(subset=[AGE, OUTCOME]).sample(frac=1, random_state=0)
-    if model_file is None:
-        model_file, third = "credit_model.joblib", len(table) // 3
-        joblib.dump(train(table[:third]), model_file)
-        table = table[third:]  # people whom the model has not seen
-    model = joblib.load(model_file)  # load only files that you trust
+    written = "audit_original (.html, .json, .md)"
+    if model is None:
+        if Path("credit_model.joblib").exists():
+            sys.exit("Remove or rename credit_model.joblib: the script would overwrite it with a new model.")
+        third, written = len(table) // 3, f"credit_model.joblib, {written}"
+        model, table = train(table[:third]), table[third:]  # people whom the model has not seen
+        joblib.dump(model, "credit_model.joblib")
     first, others = table[: len(table) // 2], table[len(table) // 2 :]
 
     (verdict,) = audit(good_score(model, first), sensitive_features=first[AGE]).check(f"gdp={LIMIT}")
     print(verdict)
     if verdict.outcome == "below":
-        print("No adjustment is necessary.")
+        describe("original", model, first)
+        print(f"No adjustment is necessary. Written: {written}")
         return
 
-    adjusted = AdjustedClassifier(model, method="project", cv="prefit")  # later it needs no age of an applicant
+    adjusted = AdjustedClassifier(model, method="project", cv="prefit")  # later it needs the model's columns only
     adjusted.fit(first[list(model.feature_names_in_)], first[OUTCOME], sensitive_features=first[AGE])
 
     print(f"On {len(others):,} people on whom nothing was fitted:")
-    auc, error = describe("original", model, others)
-    new_auc, new_error = describe("adjusted", adjusted, others)
+    _, auc, error = describe("original", model, others)
+    verdict, new_auc, new_error = describe("adjusted", adjusted, others)
+    below = verdict.outcome == "below"
+    print(f"The adjusted model is {'' if below else 'not shown to be '}below the limit: {verdict}")
     joblib.dump(adjusted, "adjusted_model.joblib")
     scores = {"score": good_score(model, others), "adjusted_score": good_score(adjusted, others)}
+    scores = {name + "_of_model" * (name in others): score for name, score in scores.items()}  # keep your columns
     others.assign(**scores).to_csv("scored.csv", index=False)
-    print("Written: adjusted_model.joblib, scored.csv, audit_original.html, audit_adjusted.html\n")
+    print(f"Written: {written}, audit_adjusted (.html, .json, .md), adjusted_model.joblib, scored.csv\n")
     meaning = (
         f"What it means. The AUC changes from {auc:.2f} to {new_auc:.2f}. The AUC is the probability that a person who "
         "repays scores higher than one who defaults, so a lower AUC is a worse ranking. The calibration error, the "
         f"mean distance along age between the score and the share of people who repay, changes from {error:.3f} to "
         f"{new_error:.3f}. If defaults depend on age, a score with the same mean at every age cannot be calibrated at "
-        "every age. So use the adjusted score to rank and approve people, and the original p for prices and provisions."
+        "every age. "
     )
+    bad = int((others[OUTCOME] == BAD).sum())
+    chance = 0.5 + (len(others) / (3 * bad * (len(others) - bad))) ** 0.5  # a random score has a larger AUC in 1 of 40
+    if not below:
+        meaning += f"Do not use the adjusted score: GDP is not shown to be below {LIMIT}. Try more people."
+    elif new_auc <= chance:
+        meaning += f"Do not use the adjusted score: the AUC is not above {chance:.2f}, which chance can reach."
+    else:
+        meaning += "So use the adjusted score to rank and approve people, and the original p for prices and provisions."
+    if AGE in model.feature_names_in_:
+        meaning += f" The model reads {AGE}, so the adjusted model needs it of every applicant, too."
     print(textwrap.fill(meaning, 100))
 
 
