@@ -35,9 +35,10 @@ from paper_boxes import paper_number, without_labels
 
 STYLE = """
 html { scroll-snap-type: y mandatory; font: max(1.05rem, min(2vw, 3.6vh))/1.4 system-ui, sans-serif; color: #1b1b1b; }
-body { margin: 0; }
+body { margin: 0; counter-reset: slide; }
 section { box-sizing: border-box; height: 100vh; padding: 4vh 6vw; display: flex; flex-direction: column;
-  justify-content: center; scroll-snap-align: start; overflow: auto; }
+  justify-content: center; scroll-snap-align: start; overflow: auto; position: relative; counter-increment: slide; }
+section::after { content: counter(slide); position: absolute; right: 2vw; bottom: 1vh; font-size: .55em; color: #555; }
 h1 { font-size: 1.5em; margin: 0 0 .6em; } h2 { font-size: 1.15em; margin: 0 0 .6em; }
 img { width: 100%; max-height: 64vh; min-height: 0; object-fit: contain; align-self: center; }
 .caption { font-size: .72em; margin: 0 4vw; } nav { font-size: .8em; } a { color: #0072b2; }
@@ -233,13 +234,13 @@ def slides_of(path: Path, values: dict[str, Any]) -> list[str]:
 def weeks(slides: list[str], values: dict[str, Any], book: str = "../html") -> dict[str, list[str]]:
     """Return the slides of each week in ``book/teaching.md``, in the order of its sessions, by the name of the page.
 
-    A session lists names of slides and, with a capital letter, items of the week. The answer to a vote, which stands
-    in parentheses, has a slide of its own. ``book`` is the address of the book, for links to explorers and homework.
+    A session lists slides by name, with a star if they are optional, and, with a capital letter, items of the week.
+    The answer to a vote, in parentheses, has a slide of its own. ``book`` is the address of the book, for links.
     """
-    known = dict(re.findall(r'(?s)<section id="([\w-]+)"(.*?)(?=<section id=|\Z)', "".join(slides)))
+    known = dict(re.findall(r'(?s)(?=<section id="([\w-]+)")(.+?)(?=<section id=|\Z)', "".join(slides)))
+    known |= {f"{name}*": slide.replace("<footer>", "<footer>Optional: ") for name, slide in known.items()}
     text = filled((ROOT / "book" / "teaching.md").read_text(encoding="utf-8"), values)
-    pages = {"explorer": "explorers", "homework": "homework"}
-    text = PART.sub(lambda part: f"[{part[1]}]({book}/book/{pages[part[3]]}.html#{part[2]})", text)
+    text = PART.sub(lambda to: f"[{to[1]}]({book}/book/{to[3].replace('explorer', 'explorers')}.html#{to[2]})", text)
     found = {}
     for week in WEEK.finditer(text):
         items = dict(re.findall(r"(?m)^- \*([^*]+)\.\* (.+)$", week["items"]))
@@ -251,7 +252,7 @@ def weeks(slides: list[str], values: dict[str, Any], book: str = "../html") -> d
                     asked = re.split(r"(?<=\?) \((.+)\)$", items[name])
                     deck += deal(name.split()[-1].lower(), f"## {name}", [html(part) for part in asked if part])
                 elif name in known:
-                    deck.append(f'<section id="{name}"{known[name]}')
+                    deck.append(known[name])
                 else:
                     raise ValueError(f"book/teaching.md: no slide has the name {name} in {week['name']}")
         found[week["name"]] = deck
@@ -310,7 +311,7 @@ def write(out: Path, paths: list[Path], values: dict[str, Any], *, mathjax: str,
     options = {"style": STYLE, "macros": json.dumps(macros), "mathjax": mathjax}
     decks |= weeks(slides, values, book) if paths == pages() else {}
     for name, deck in decks.items():
-        page = PAGE.format(title=escape(config["title"]), slides="\n".join(deck), **options)
+        page = PAGE.format(title=re.findall("<h1>(.+?)</h1>", deck[0])[0], slides="\n".join(deck), **options)
         (out / f"{name}.html").write_text(page, encoding="utf-8")
         print(f"{page.count('<section')} slides: {out / f'{name}.html'}")
 
