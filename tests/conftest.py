@@ -219,7 +219,7 @@ def browser() -> Generator[Any, None, None]:
 
 @pytest.fixture
 def uncompiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Switch numba's compiler off for dcor and hyppo.
+    """Switch numba's compiler off for hyppo.
 
     Compiling takes most of a minute, the statistics of some hundred rows do not. On ARM the compiler can also abort a
     process that has much memory mapped: LLVM wants its sections within 4 GB of each other (numba's issue 9001).

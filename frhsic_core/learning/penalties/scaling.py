@@ -166,7 +166,7 @@ def threadless_product(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
 def lone_whitening(z: NDArray[Any]) -> tuple[NDArray[Any], Callable[[NDArray[Any]], NDArray[Any]]]:
     """Return the whitened rows of Z ``(m, d)`` as columns, and the function from a gradient in them to one in Z.
 
-    As in :class:`_Whitening` with LU = Z_c, for columns: Wᵀ(G − NU/m) − (r/m) tr(WᵀNW) Z_c. Whitening
+    As in the whitening of a stack with LU = Z_c, for columns: Wᵀ(G − NU/m) − (r/m) tr(WᵀNW) Z_c. Whitening
     is computed in float64, because the covariance has the square of the condition number of Z. A gradient comes in the
     dtype of Z, and products with more digits would gain nothing.
     """

@@ -142,10 +142,11 @@ def test_peers_compute_the_same_quantities() -> None:
     z, s = peers.sample(400)
     found = {
         (quantity, library.removesuffix("*")): float(peers.call_of(quantity, library.removesuffix("*"), z, s)())
-        for quantity, libraries in peers.QUANTITIES.items() for library in libraries
+        for quantity, libraries in peers.QUANTITIES.items() for library in libraries if library != "dcor"
     }  # fmt: skip
     own = found["distance correlation", peers.OURS]
-    assert found["distance correlation", "dcor"] == pytest.approx(own, rel=1e-8)
+    (row,) = peers.measure_unit({"quantity": "distance correlation", "implementation": "dcor", "n": 400}, "cpu")
+    assert row["value"] == pytest.approx(own, rel=1e-4)  # it has five digits; dcor cannot do without its compiler
     assert found["distance correlation", "statsmodels"] == pytest.approx(own, rel=1e-8)
     assert found["distance correlation", "hyppo"] == pytest.approx(own, rel=1e-8)
     assert found["mutual information", "scikit-learn"] == pytest.approx(
