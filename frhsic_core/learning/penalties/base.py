@@ -301,7 +301,7 @@ class KernelPenalty(Penalty):
         See :func:`frhsic_core.learning.penalties.base.resolve_policy`.
     scale : {None, "standardize", "whiten", "minmax"}
         How Z is scaled in the batch before the kernel: each coordinate to mean 0 and variance 1, or to [0, 1];
-        ``"whiten"`` gives every direction variance 1 (:func:`frhsic_core.learning.whiten`).
+        ``"whiten"`` gives every direction variance 1 (:func:`frhsic_core.learning.penalties.scaling.whiten`).
     """
 
     sigma_z: Tensor
