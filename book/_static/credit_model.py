@@ -101,6 +101,8 @@ def describe(name: str, model: Any, people: pd.DataFrame) -> tuple[Any, float, f
 
 def main(table_file: str | None = None, model_file: str | None = None) -> None:
     """Audit, adjust, audit again, and save."""
+    if absent := [file for file in (table_file, model_file) if file is not None and not Path(file).is_file()]:
+        sys.exit(f"There is no file {absent[0]} in this folder.")
     table = invented_applicants() if table_file is None else pd.read_csv(table_file)
     model = None if model_file is None else joblib.load(model_file)  # load only files that you trust
     check(table, model)

@@ -178,6 +178,8 @@ def test_the_credit_script_takes_a_table_and_a_fitted_pipeline(
     assert "does not have: city" in said(people.drop(columns="city"), model)
     assert "as the model has them, [False, True]" in said(people, by_name().fit(X, y == "yes"))
     assert "has no feature_names_in_" in said(people, DecisionTreeClassifier().fit(age[:, None], y))
+    with pytest.raises(SystemExit, match=r"There is no file nowhere\.csv"):
+        main("nowhere.csv")
     Path("credit_model.joblib").touch()
     assert "Remove or rename" in said(people)
     monkeypatch.setitem(main.__globals__, "LIMIT", 0.001)
