@@ -28,10 +28,10 @@ import pandas as pd
 from scipy.stats import beta
 from torch import Tensor
 
-from frhsic_core.arrays import ArrayLike, as_pair, as_tensor, require_same_rows, same_kind
-from frhsic_core.choices import one_of
+from frhsic_core._arrays import ArrayLike, as_pair, as_tensor, require_same_rows, same_kind
+from frhsic_core._choices import one_of
 from frhsic_core.joint import hsic
-from frhsic_core.joint.factors import thin_pair
+from frhsic_core.joint._factors import thin_pair
 from frhsic_core.kernels import Categorical, Gaussian, InverseMultiquadric, Kernel, Laplacian, MultiScale, Product
 
 __all__ = ["DependenceBound", "gdp_bound", "hsic_bound"]

@@ -18,8 +18,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from frhsic_core.arrays import ArrayLike, as_sample, as_tensor, binary_scale, require_memory, same_kind, spaced_rows
-from frhsic_core.choices import one_of
+from frhsic_core._arrays import ArrayLike, as_sample, as_tensor, binary_scale, require_memory, same_kind, spaced_rows
+from frhsic_core._choices import one_of
 
 
 def squared_distances(x: Tensor, y: Tensor | None = None) -> Tensor:

@@ -83,7 +83,7 @@ _SETTINGS: dict[str, dict[str, dict[str, Any]]] = {
     },
     "dcor": {"reference": {"form": "covariance"}},
 }
-_P = "frhsic_core.learning.penalties"
+_P = "frhsic_core.learning._penalties"
 _BOTH = ("real_data", "pareto_summary")
 _ALL = (*_BOTH, "transfer")
 
@@ -157,13 +157,13 @@ DATASETS: dict[str, DatasetRow] = {
     row.key: row
     for row in (
         # Key, label, rows, recipe, color and marker; then what differs from the defaults.
-        DatasetRow("adult", "Adult", 32_561, f"{_D}.adult:RECIPE", _C["bluish green"], "^", paper=True),
-        DatasetRow("acs_income", "ACS Income", 20_000, f"{_D}.acs_income:RECIPE", _C["blue"], "s", paper=True),
-        DatasetRow("meps", "MEPS", 13_707, f"{_D}.meps:RECIPE", _C["reddish purple"], "v", paper=True),
-        DatasetRow("crime", "Crime", 1_994, f"{_D}.crime:RECIPE", _C["orange"], "D", paper=True),
-        DatasetRow("compas", "COMPAS", 6_172, f"{_D}.compas:RECIPE", _C["vermillion"], "o", paper=True),
-        DatasetRow("synthetic", "Synthetic", 5_000, f"{_D}.synthetic:RECIPE", _C["black"], "*"),
-        DatasetRow("people", "People", 1_000, f"{_D}.people:RECIPE", _C["sky blue"], "1"),
+        DatasetRow("adult", "Adult", 32_561, f"{_D}._adult:RECIPE", _C["bluish green"], "^", paper=True),
+        DatasetRow("acs_income", "ACS Income", 20_000, f"{_D}._acs_income:RECIPE", _C["blue"], "s", paper=True),
+        DatasetRow("meps", "MEPS", 13_707, f"{_D}._meps:RECIPE", _C["reddish purple"], "v", paper=True),
+        DatasetRow("crime", "Crime", 1_994, f"{_D}._crime:RECIPE", _C["orange"], "D", paper=True),
+        DatasetRow("compas", "COMPAS", 6_172, f"{_D}._compas:RECIPE", _C["vermillion"], "o", paper=True),
+        DatasetRow("synthetic", "Synthetic", 5_000, f"{_D}._synthetic:RECIPE", _C["black"], "*"),
+        DatasetRow("people", "People", 1_000, f"{_D}._people:RECIPE", _C["sky blue"], "1"),
     )
 }
 #: The five datasets of the paper's experiments.

@@ -20,11 +20,6 @@ import pytest
 import torch
 from records import Records
 
-# pytest collects `frhsic_core/joint/hsic.py` for its doctests and binds the module to `frhsic_core.joint.hsic` if the
-# package was not imported before. The function of that name would then be hidden from every test that follows.
-import frhsic_core.conditional
-import frhsic_core.joint  # noqa: F401
-
 torch.set_num_threads(1)
 
 try:

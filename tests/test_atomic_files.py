@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from frhsic_core.atomic_files import claim, remove_leftovers, remove_unfinished, write_atomically
+from frhsic_core._atomic_files import claim, remove_leftovers, remove_unfinished, write_atomically
 
 CONTENTS = {"a.txt": b"first", "b.txt": b"the second"}
 

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from frhsic_core.bounds import gdp_bound, hsic_bound, pair_variance
-from frhsic_core.joint.factors import thin_pair
+from frhsic_core.joint._factors import thin_pair
 from frhsic_core.kernels import Categorical, Gaussian, Linear, Product
 from frhsic_core.laws import FiniteLaw, GaussianPair
 

@@ -44,12 +44,12 @@ from frhsic_core import (
     audit_representation,
     compare_remedies,
 )
-from frhsic_core.arrays import RowLabelWarning
+from frhsic_core._arrays import RowLabelWarning
 from frhsic_core.auditing import gdp_score
 from frhsic_core.auditing._input import far_codes, read_table
 from frhsic_core.cli import command
 from frhsic_core.learning import FitWarning, MissingAttributeWarning
-from frhsic_core.remedies.comparison import dependence_of
+from frhsic_core.remedies._comparison import dependence_of
 
 RNG = np.random.default_rng(0)
 N = 200

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
+
+API = (Path(__file__).resolve().parents[1] / "api.md").read_text(encoding="utf-8")
 
 
 def escape_bars(lines: list[str]) -> None:
@@ -25,11 +28,14 @@ def _escape(app: Any, what: str, name: str, thing: Any, options: Any, lines: lis
 
 
 def _skip_imported(app: Any, what: str, name: str, thing: Any, skip: bool, options: Any) -> bool | None:
-    """Document an object in the module that defines it, not in one that imports it."""
+    """Document an object in the module that defines it, or in the package of a private module, unless api.md does."""
     if what != "module" or not hasattr(thing, "__qualname__"):  # members of a class, and data, stay
         return None
-    home = str(thing.__module__)
-    return True if home.startswith("frhsic_core") and home != app.env.temp_data.get("autodoc:module") else None
+    home, module = str(thing.__module__), app.env.temp_data.get("autodoc:module")
+    if not home.startswith("frhsic_core"):
+        return None
+    listed = re.search(rf":: frhsic_core\.(\w+\.)*{name.rpartition('.')[2]}\n", API)
+    return None if home == module or (home.startswith(f"{module}._") and not listed) else True
 
 
 def setup(app: Any) -> dict[str, bool]:

@@ -28,7 +28,7 @@ from nbclient import NotebookClient
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
-from frhsic_core.atomic_files import write_atomically
+from frhsic_core._atomic_files import write_atomically
 
 ROOT = Path(__file__).resolve().parents[2]
 

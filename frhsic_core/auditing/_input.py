@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from frhsic_core.arrays import require_same_rows
+from frhsic_core._arrays import require_same_rows
 from frhsic_core.conditional._curve import Array
 
 CATEGORIES = 50  # more distinct words than this are an identifier, not an attribute

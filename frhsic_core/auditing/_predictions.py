@@ -19,7 +19,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import KFold, cross_val_predict
 from sklearn.preprocessing import SplineTransformer, StandardScaler
 
-from frhsic_core.arrays import RandomState, as_seed, spaced_rows, warn_caller
+from frhsic_core._arrays import RandomState, as_seed, spaced_rows, warn_caller
 from frhsic_core.auditing._input import CATEGORIES, MIN_ROWS, Column, Columns, far_codes, read_columns
 from frhsic_core.auditing._report import Audit
 from frhsic_core.auditing._representation import FOLDS, audit_representation

@@ -23,7 +23,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from frhsic_core.atomic_files import write_atomically
+from frhsic_core._atomic_files import write_atomically
+from frhsic_core._choices import one_of
 from frhsic_core.auditing._input import MIN_ROWS, Column
 from frhsic_core.auditing._results import (
     MEANING,
@@ -43,7 +44,6 @@ from frhsic_core.auditing._results import (
     percent,
     short,
 )
-from frhsic_core.choices import one_of
 from frhsic_core.conditional._curve import Array, Curve, Smoother
 
 FORMAT = 5

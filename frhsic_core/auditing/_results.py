@@ -182,7 +182,7 @@ class Verdict:
 
     @property
     def status(self) -> int:
-        """The exit status of the command: 0 below, 1 above, 3 inconclusive."""
+        """The exit status of the command, which is 0 below, 1 above and 3 if inconclusive."""
         return {"below": 0, "above": 1, "inconclusive": 3}[self.outcome]
 
     def __str__(self) -> str:

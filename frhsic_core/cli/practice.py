@@ -13,10 +13,10 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from frhsic_core.choices import one_of
+from frhsic_core._choices import one_of
 from frhsic_core.cli import as_sentences, echo, print_table, waiting
-from frhsic_core.data.files import DataError, Folders, find_local
-from frhsic_core.data.loading import CARDS, REAL, RECIPES, available_datasets, load_dataset
+from frhsic_core.data._files import DataError, Folders, find_local
+from frhsic_core.data._loading import CARDS, REAL, RECIPES, available_datasets, load_dataset
 from frhsic_core.paper.datasets import load_variant, recipe_of, sources_of, variants_of
 from frhsic_core.registry import DATASETS
 
@@ -258,9 +258,9 @@ def adjust(
     added = f"{score}_adjusted"
     if added in whole:
         raise ValueError(f"{scores.name} already has a column {added!r}: rename it, or remove it.")
-    from frhsic_core.atomic_files import write_atomically
+    from frhsic_core._atomic_files import write_atomically
     from frhsic_core.auditing._report import change_report
-    from frhsic_core.remedies.adjustment import ScoreAdjuster, other_half
+    from frhsic_core.remedies._adjustment import ScoreAdjuster, other_half
 
     before = as_columns(data[[score]], argument="scores", default="score", categorical=False)[0]
     columns = as_columns(data[sensitive], argument="sensitive", default="sensitive", categorical=True)

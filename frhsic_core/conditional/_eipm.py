@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from frhsic_core.arrays import (
+from frhsic_core._arrays import (
     DENSE_ROWS,
     ArrayLike,
     RandomState,

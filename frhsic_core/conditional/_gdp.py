@@ -1,6 +1,6 @@
 """Generalized demographic parity: the distance of the mean prediction at one value of S from the overall mean.
 
-There is one estimate of the curve E[f | S] and one GDP (:mod:`frhsic_core.conditional._curve`). The authors of the
+There is one estimate of the curve E[f | S] and one GDP (``conditional._curve``). The authors of the
 paper report another number, which is an option here.
 """
 
@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from frhsic_core.arrays import (
+from frhsic_core._arrays import (
     ArrayLike,
     RandomState,
     as_pair,
@@ -23,7 +23,7 @@ from frhsic_core.arrays import (
     row_weights,
     same_kind,
 )
-from frhsic_core.choices import one_of
+from frhsic_core._choices import one_of
 from frhsic_core.conditional._curve import Curve, Smoother
 from frhsic_core.conditional._smoothing import counted_range, log_kernel, weigh_logits
 

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from frhsic_core.arrays import batch_shape, binary_scale
+from frhsic_core._arrays import batch_shape, binary_scale
 from frhsic_core.kernels import squared_distances
 
 Bandwidth = float | str | Tensor | tuple[float, ...] | list[float]

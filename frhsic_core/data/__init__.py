@@ -5,9 +5,9 @@
 ('test_score', 'habit_1', 'habit_2')
 """
 
-from frhsic_core.data.dataset import Dataset, FileRecord, Provenance
-from frhsic_core.data.files import CorruptFile, DataError, DataUnavailable, Folders, FormatError
-from frhsic_core.data.loading import available_datasets, load_dataset
+from frhsic_core.data._dataset import Dataset, FileRecord, Provenance
+from frhsic_core.data._files import CorruptFile, DataError, DataUnavailable, Folders, FormatError
+from frhsic_core.data._loading import available_datasets, load_dataset
 
 __all__ = [
     "CorruptFile",

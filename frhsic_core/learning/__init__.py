@@ -11,15 +11,16 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 _EXPORTS = {
-    "estimators": ("FairClassifier", "FairEncoder", "FairRegressor", "FitWarning", "MissingAttributeWarning"),
-    "penalties": (
+    "_data": ("TrainingData",),
+    "_estimators": ("FairClassifier", "FairEncoder", "FairRegressor", "FitWarning", "MissingAttributeWarning"),
+    "_penalties": (
         "ADV", "FREM", "FRHSIC", "LAFTR", "METHODS", "PROTOCOLS", "DCor", "MMDBinned", "Penalty", "RegGDP", "Unfair",
         "make_penalty", "whiten",
     ),
-    "penalties.base": ("BandwidthPolicy", "EscapeWarning"),
-    "selection": ("LambdaChoice", "LambdaSelection", "choose_lambda", "select_lambda"),
-    "stack": ("ModelStack", "StackedLinear", "StackedMLP", "TrainedStack"),
-    "trainer": ("Progress", "Trainer"),
+    "_penalties.base": ("BandwidthPolicy", "EscapeWarning"),
+    "_selection": ("LambdaChoice", "LambdaSelection", "choose_lambda", "select_lambda", "validation_table"),
+    "_stack": ("ModelStack", "StackedLinear", "StackedMLP", "TrainedStack"),
+    "_trainer": ("Progress", "Trainer"),
 }  # fmt: skip
 _HOME = {name: module for module, names in _EXPORTS.items() for name in names}
 
@@ -39,9 +40,9 @@ def __dir__() -> list[str]:
 
 
 if TYPE_CHECKING:
-    from frhsic_core.learning.penalties import METHODS as METHODS
-    from frhsic_core.learning.penalties import Penalty as Penalty
-    from frhsic_core.learning.penalties import make_penalty as make_penalty
-    from frhsic_core.learning.stack import TrainedStack as TrainedStack
-    from frhsic_core.learning.trainer import Progress as Progress
-    from frhsic_core.learning.trainer import Trainer as Trainer
+    from frhsic_core.learning._penalties import METHODS as METHODS
+    from frhsic_core.learning._penalties import Penalty as Penalty
+    from frhsic_core.learning._penalties import make_penalty as make_penalty
+    from frhsic_core.learning._stack import TrainedStack as TrainedStack
+    from frhsic_core.learning._trainer import Progress as Progress
+    from frhsic_core.learning._trainer import Trainer as Trainer

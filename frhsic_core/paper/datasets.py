@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from frhsic_core.choices import one_of
-from frhsic_core.data import adult, crime, meps
-from frhsic_core.data.dataset import Dataset, Provenance
-from frhsic_core.data.files import RawFile
-from frhsic_core.data.loading import RECIPES, available_datasets, load_recipe
-from frhsic_core.data.recipes import Recipe, Source, Table, numeric
-from frhsic_core.data.synthetic import log_odds
+from frhsic_core._choices import one_of
+from frhsic_core.data import _adult, _crime, _meps
+from frhsic_core.data._dataset import Dataset, Provenance
+from frhsic_core.data._files import RawFile
+from frhsic_core.data._loading import RECIPES, available_datasets, load_recipe
+from frhsic_core.data._recipes import Recipe, Source, Table, numeric
+from frhsic_core.data._synthetic import log_odds
 from frhsic_core.registry import DATASETS
 
 if TYPE_CHECKING:
@@ -41,10 +41,10 @@ VARIANTS = {
 # so that its 13,283 rows are almost all from Panel 20. The two-panel extract comes closest to these rows; the official
 # file gives them exactly.
 
-TWO_PANEL_FEATURES = ("SEX", "RACEV1X", "MARRY15X", "EDUCYR", "INSCOV15", *meps.DIAGNOSES, "FAMINC15")
+TWO_PANEL_FEATURES = ("SEX", "RACEV1X", "MARRY15X", "EDUCYR", "INSCOV15", *_meps.DIAGNOSES, "FAMINC15")
 #: What the released code's "first column with that prefix" finds in the official file.
 REFERENCE_FEATURES = (
-    "SEX", "RACEV1X", "MARRY31X", "EDUCYR", "REGION31", "POVCAT15", "INSCOV15", *meps.DIAGNOSES, "TTLP15X", "FAMINC15",
+    "SEX", "RACEV1X", "MARRY31X", "EDUCYR", "REGION31", "POVCAT15", "INSCOV15", *_meps.DIAGNOSES, "TTLP15X", "FAMINC15",
 )  # fmt: skip
 VISITS_IN_EXTRACT = ("OBTOTV15", "OPTOTV15", "ERTOT15", "IPDIS15", "HHTOTD15")
 TWO_PANELS = RawFile(
@@ -58,9 +58,9 @@ def read_two_panels(path: Path) -> Table:
     """Read the two-panel extract, the closest to the released code that this file allows: 16 features."""
     raw = pd.read_csv(path)
     visits = numeric(raw[list(VISITS_IN_EXTRACT)], file=path.name).fillna(0.0).sum(axis=1)
-    return meps.complete_table(
+    return _meps.complete_table(
         raw,
-        (visits >= meps.VISITS_CUT).to_numpy(),
+        (visits >= _meps.VISITS_CUT).to_numpy(),
         TWO_PANEL_FEATURES,
         file=path.name,
         source="both panels of MEPS HC-181, an extract",
@@ -77,10 +77,10 @@ def read_two_panels(path: Path) -> Table:
 
 def read_both_panels(path: Path) -> Table:
     """Read all rows of the official file with the columns of the released code."""
-    raw, visits = meps.read_transport_file(path, REFERENCE_FEATURES)
-    return meps.complete_table(
+    raw, visits = _meps.read_transport_file(path, REFERENCE_FEATURES)
+    return _meps.complete_table(
         raw,
-        (visits >= meps.VISITS_CUT).to_numpy(),
+        (visits >= _meps.VISITS_CUT).to_numpy(),
         REFERENCE_FEATURES,
         file="h181.ssp",
         source="the official file MEPS HC-181",
@@ -94,20 +94,20 @@ def read_both_panels(path: Path) -> Table:
 #: What the released code prepares otherwise than the text.
 REFERENCE: dict[str, Recipe] = {
     "adult": replace(
-        adult.RECIPE,
-        sources=(Source("official", adult.FILE, partial(adult.read, keep_missing=True), (32_561,), 107),),
+        _adult.RECIPE,
+        sources=(Source("official", _adult.FILE, partial(_adult.read, keep_missing=True), (32_561,), 107),),
     ),
     # The code takes the column at position 6; racepctblack is the next one and stays among the features.
     "crime": replace(
-        crime.RECIPE,
+        _crime.RECIPE,
         sensitive="householdsize",
-        sources=(Source("official", crime.FILE, partial(crime.read, sensitive="householdsize"), (1_994,), 99),),
+        sources=(Source("official", _crime.FILE, partial(_crime.read, sensitive="householdsize"), (1_994,), 99),),
     ),
     "meps": replace(
-        meps.RECIPE,
+        _meps.RECIPE,
         sources=(
-            Source("official", meps.OFFICIAL, read_both_panels, (meps.OFFICIAL_ROWS, 13_283), 19),
-            Source("extract", TWO_PANELS, read_two_panels, (meps.OFFICIAL_ROWS, 13_707), 16),
+            Source("official", _meps.OFFICIAL, read_both_panels, (_meps.OFFICIAL_ROWS, 13_283), 19),
+            Source("extract", TWO_PANELS, read_two_panels, (_meps.OFFICIAL_ROWS, 13_707), 16),
         ),
     ),
 }

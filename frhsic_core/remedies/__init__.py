@@ -8,9 +8,9 @@ the trained encoders on your own data.
 
 from __future__ import annotations
 
-from frhsic_core.remedies.adjustment import AdjustedClassifier, AdjustedRegressor, ScoreAdjuster, adjust_scores
-from frhsic_core.remedies.comparison import RemediedModel, RemedyComparison, compare_remedies
-from frhsic_core.remedies.erasure import AttributeEraser, KernelEraser
+from frhsic_core.remedies._adjustment import AdjustedClassifier, AdjustedRegressor, ScoreAdjuster, adjust_scores
+from frhsic_core.remedies._comparison import RemediedModel, RemedyComparison, compare_remedies
+from frhsic_core.remedies._erasure import AttributeEraser, KernelEraser
 
 __all__ = [
     "AdjustedClassifier",

@@ -112,3 +112,6 @@ def test_every_module_has_a_page_with_its_members(built_book: Path) -> None:
     text = (pages / "frhsic_core.kernels.html").read_text(encoding="utf-8")
     assert 'id="frhsic_core.kernels.Gaussian"' in text
     assert "_modules/frhsic_core/kernels.html#Gaussian" in text
+    text = (pages / "frhsic_core.learning.html").read_text(encoding="utf-8")
+    assert 'id="frhsic_core.learning.RegGDP"' in text  # of a private module
+    assert 'id="frhsic_core.learning.Trainer"' not in text, "the library page has it"

@@ -9,7 +9,7 @@ import requests
 from typer.testing import CliRunner
 
 from frhsic_core.cli.practice import data as app
-from frhsic_core.data.loading import RECIPES
+from frhsic_core.data._loading import RECIPES
 from frhsic_core.paper.datasets import VARIANTS, sources_of
 from frhsic_core.registry import PAPER_DATASETS
 
@@ -42,7 +42,7 @@ def test_a_file_that_cannot_be_read_is_no_traceback(tmp_path: Path, monkeypatch:
     def forbid(*_: object) -> str:
         raise PermissionError(13, "Permission denied", str(path))
 
-    monkeypatch.setattr("frhsic_core.data.files.sha256_of", forbid)
+    monkeypatch.setattr("frhsic_core.data._files.sha256_of", forbid)
     assert "not readable: Permission denied" in run(app, ["list"]).output
     result = run(app, ["fetch", "crime"])
     assert (result.exit_code, result.output.count("Permission denied")) == (1, 2)

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 import frhsic_core
 import frhsic_core.paper.claims as ledger_module
-from frhsic_core import atomic_files
+from frhsic_core import _atomic_files as atomic_files
 from frhsic_core.cli import command
 from frhsic_core.paper import experiments
 from frhsic_core.paper.experiments.main import pareto_table

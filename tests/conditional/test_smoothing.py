@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import gaussian_kde
 
-from frhsic_core.arrays import row_weights
+from frhsic_core._arrays import row_weights
 from frhsic_core.conditional._smoothing import counted_range, leave_one_out_at, resolve_bandwidth, weights_at
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from frhsic_core.data import acs_income, compas, crime, meps
+from frhsic_core.data import _acs_income, _compas, _crime, _meps
 from frhsic_core.paper.datasets import REFERENCE_FEATURES, VISITS_IN_EXTRACT
 
 ADULT_LINES = (
@@ -54,14 +54,14 @@ def compas_frame() -> pd.DataFrame:
             "two_year_recid": [1, 0, 1, 1, 0, 0],
         }
     )
-    assert set(compas.READ) <= set(frame.columns)
+    assert set(_compas.READ) <= set(frame.columns)
     return frame
 
 
 def crime_table(rows: int = 10) -> pd.DataFrame:
     """Return invented communities as text; ``PolicCars`` is missing in most rows, ``OtherPerCap`` in one."""
     rng = np.random.RandomState(0)
-    table = pd.DataFrame(rng.uniform(size=(rows, len(crime.COLUMNS))).round(2), columns=list(crime.COLUMNS)).astype(
+    table = pd.DataFrame(rng.uniform(size=(rows, len(_crime.COLUMNS))).round(2), columns=list(_crime.COLUMNS)).astype(
         "str"
     )
     table["communityname"] = [f"Invented{i}city" for i in range(rows)]
@@ -80,7 +80,7 @@ def crime_file(path: Path, table: pd.DataFrame, *, end: str = "\n") -> Path:
 def acs_official(rows: int = 400) -> pd.DataFrame:
     """Return an invented person file with the columns of the Census Bureau's."""
     rng = np.random.RandomState(1)
-    frame = pd.DataFrame({name: rng.randint(1, 9, size=rows).astype(float) for name in (*acs_income.FEATURES, "ST")})
+    frame = pd.DataFrame({name: rng.randint(1, 9, size=rows).astype(float) for name in (*_acs_income.FEATURES, "ST")})
     frame["AGEP"] = rng.randint(0, 95, size=rows)
     frame["WKHP"] = rng.choice([np.nan, 0, 1, 20, 40, 99], size=rows)
     frame["PINCP"] = rng.choice([np.nan, -50, 100, 101, 50_000, 50_001, 90_000], size=rows)
@@ -92,7 +92,7 @@ def acs_official(rows: int = 400) -> pd.DataFrame:
 def acs_zip(path: Path, frame: pd.DataFrame) -> Path:
     """Write the archive that the Census Bureau serves."""
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr(acs_income.MEMBER, frame.to_csv(index=False))
+        archive.writestr(_acs_income.MEMBER, frame.to_csv(index=False))
         archive.writestr("ACS2018_PUMS_README.pdf", b"%PDF")
     return path
 
@@ -100,15 +100,15 @@ def acs_zip(path: Path, frame: pd.DataFrame) -> Path:
 def meps_frame(rows: int = 60) -> pd.DataFrame:
     """Return invented persons of two panels with every column the three recipes use."""
     rng = np.random.RandomState(2)
-    names = {*meps.PANEL_19_FEATURES, *REFERENCE_FEATURES, *meps.VISITS, *VISITS_IN_EXTRACT}
+    names = {*_meps.PANEL_19_FEATURES, *REFERENCE_FEATURES, *_meps.VISITS, *VISITS_IN_EXTRACT}
     frame = pd.DataFrame({name: rng.randint(0, 6, size=rows) for name in sorted(names)})
-    frame[meps.SENSITIVE] = rng.randint(0, 86, size=rows)
-    frame[meps.WEIGHT] = rng.uniform(0, 9_000, size=rows).round(3)
+    frame[_meps.SENSITIVE] = rng.randint(0, 86, size=rows)
+    frame[_meps.WEIGHT] = rng.uniform(0, 9_000, size=rows).round(3)
     frame["PANEL"] = [19] * (rows // 2) + [20] * (rows - rows // 2)
     for code, name in zip((-1, -7, -8, -9), ("EDUCYR", "EDRECODE", "ARTHDX", "FAMINC15"), strict=True):
         frame.loc[rng.choice(rows, 4, replace=False), name] = code
     frame.loc[0, "HHTOTD15"] = -9
-    frame[meps.EXACT_LABEL] = (frame[list(meps.VISITS)].sum(axis=1) >= 10).astype(int)
+    frame[_meps.EXACT_LABEL] = (frame[list(_meps.VISITS)].sum(axis=1) >= 10).astype(int)
     return frame
 
 

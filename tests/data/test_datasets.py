@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from frhsic_core.data import Dataset, FormatError, Provenance, adult, crime, load_dataset, loading
-from frhsic_core.data.files import Folders, sha256_of
-from frhsic_core.data.recipes import Source, Table, assemble
+from frhsic_core.data._files import Folders, sha256_of
+from frhsic_core.data._recipes import Source, Table, assemble
 
 
 @pytest.mark.data

@@ -14,9 +14,9 @@ import raw_formats as raw
 from records import Records
 
 from frhsic_core.data import FormatError, acs_income, adult, compas, crime, load_dataset, meps
-from frhsic_core.data.files import locate
-from frhsic_core.data.loading import RECIPES, load_recipe
-from frhsic_core.data.recipes import Source
+from frhsic_core.data._files import locate
+from frhsic_core.data._loading import RECIPES, load_recipe
+from frhsic_core.data._recipes import Source
 
 
 def described(folder: Path) -> dict[str, Any]:

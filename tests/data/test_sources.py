@@ -22,7 +22,7 @@ import pytest
 import raw_formats as raw
 
 from frhsic_core.data import CorruptFile, DataUnavailable, acs_income, files, load_dataset, loading, meps
-from frhsic_core.data.files import Folders, Link, RawFile, locate
+from frhsic_core.data._files import Folders, Link, RawFile, locate
 
 GOOD = b"a,b\n1,2\n" * 20_000
 SHA = hashlib.sha256(GOOD).hexdigest()
@@ -264,7 +264,7 @@ def test_a_kill_during_a_download_leaves_nothing_in_the_cache(tmp_path: Path, se
     program = textwrap.dedent(
         f"""
         from pathlib import Path
-        from frhsic_core.data.files import Folders, Link, RawFile, locate
+        from frhsic_core.data._files import Folders, Link, RawFile, locate
         file = RawFile("toy", "toy.csv", ("{SHA}",), (Link("http://127.0.0.1:{port}/slow"),))
         locate([file], Folders(None, Path({str(tmp_path / "cache")!r})), what="toy")
         """

@@ -25,14 +25,14 @@ from frhsic_core import (
     normalized_hsic,
 )
 from frhsic_core.joint import conditional_hsic
-from frhsic_core.joint.contraction import (
+from frhsic_core.joint._contraction import (
     GradientTerm,
     dependence,
     gram_term,
     inner_product,
 )
-from frhsic_core.joint.factors import thin_hsic
-from frhsic_core.joint.hsic import each_element, streamed_hsic
+from frhsic_core.joint._factors import thin_hsic
+from frhsic_core.joint._hsic import each_element, streamed_hsic
 
 FORMS = ("biased", "unbiased", "normalized")
 WEIGHTS = ("none", "weights", "mask")
@@ -128,7 +128,7 @@ def one_pair(engine: Callable[..., Tensor | None], z: Tensor, s: Tensor, **optio
 @pytest.mark.parametrize("kernels", KERNELS)
 @pytest.mark.parametrize("rows", [0, 5, 17], ids=["dense", "blocks of 5", "one block"])
 def test_all_pairs(rows: int, kernels: str, form: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys.modules["frhsic_core.joint.hsic"], "CHUNK", rows)
+    monkeypatch.setattr(sys.modules["frhsic_core.joint._hsic"], "CHUNK", rows)
     engine = partial(one_pair, streamed_hsic) if rows else dependence
     if kind == "weights" and form == "unbiased":
         return  # this form has no weights
@@ -193,7 +193,7 @@ def test_thin_matrices_of_categories_and_a_few_columns(kernel: Any, columns: Any
 @pytest.fixture(params=["dense", "by block", "without memory"])
 def path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Run a public function as it is, and with limits so small that it goes block by block."""
-    module, memory = (sys.modules[f"frhsic_core.{name}"] for name in ("joint.hsic", "arrays"))
+    module, memory = (sys.modules[f"frhsic_core.{name}"] for name in ("joint._hsic", "_arrays"))
     if request.param == "by block":
         monkeypatch.setattr(module, "DENSE_ROWS", 5)
     if request.param == "without memory":
@@ -297,8 +297,8 @@ LEARNED: dict[str, Callable[[Tensor], Any]] = {
 def test_learned_bandwidths_have_their_gradient(
     n: int, largest: int, kind: str, form: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sys.modules["frhsic_core.joint.hsic"], "DENSE_ROWS", largest)
-    monkeypatch.setattr(sys.modules["frhsic_core.joint.factors"], "THIN_ROWS", 300)
+    monkeypatch.setattr(sys.modules["frhsic_core.joint._hsic"], "DENSE_ROWS", largest)
+    monkeypatch.setattr(sys.modules["frhsic_core.joint._factors"], "THIN_ROWS", 300)
     z, s = ((5.0 * x).round() / 5.0 for x in draw(n, 1, 1))  # few values: products of kernels have a small rank
     labels = torch.arange(n) % 2
     make = LEARNED[kind]
@@ -323,7 +323,7 @@ def test_learned_bandwidths_have_their_gradient(
 
 
 def test_a_learned_bandwidth_needs_memory_for_whole_matrices(monkeypatch: pytest.MonkeyPatch) -> None:
-    memory = sys.modules["frhsic_core.arrays"]
+    memory = sys.modules["frhsic_core._arrays"]
     monkeypatch.setattr(memory, "_SMALL", 0)
     monkeypatch.setattr(memory, "free_memory", lambda device: 6 * 8 * 17**2 - 1)
     with pytest.raises(MemoryError, match="learned bandwidth needs whole matrices"):
@@ -331,7 +331,7 @@ def test_a_learned_bandwidth_needs_memory_for_whole_matrices(monkeypatch: pytest
 
 
 def test_blocks_of_float32_are_added_up_in_float64(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys.modules["frhsic_core.joint.hsic"], "CHUNK", 5)
+    monkeypatch.setattr(sys.modules["frhsic_core.joint._hsic"], "CHUNK", 5)
     z, s = (x.float() for x in draw(17, 2, 1))
     found = streamed_hsic(z, s, Gaussian(0.9), Gaussian(0.6))
     expected = dependence(z.double(), s.double(), kernel_z=Gaussian(0.9), kernel_s=Gaussian(0.6))

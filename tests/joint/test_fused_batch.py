@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from frhsic_core.joint.contraction import (
+from frhsic_core.joint._contraction import (
     Frame,
     center,
     correlation,
@@ -17,10 +17,10 @@ from frhsic_core.joint.contraction import (
     output_term,
     own_product,
 )
-from frhsic_core.joint.fused import can_fuse_batch, fused_batch_median, fused_batch_term, fused_output_term
+from frhsic_core.joint._fused import can_fuse_batch, fused_batch_median, fused_batch_term, fused_output_term
 from frhsic_core.kernels import Gaussian, batch_median
 from frhsic_core.learning import FRHSIC
-from frhsic_core.learning.data import Batch, TrainingData
+from frhsic_core.learning._data import Batch, TrainingData
 
 FORMS = [("normalized", 1.0), ("biased", 0.5)]
 SIGMA_S = math.sqrt(math.log2(math.e))  # the kernel on S is 2^(−|s − s'|²/2)

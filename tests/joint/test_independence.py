@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from samples import correlated
 from scipy import stats
 
-from frhsic_core.joint.hsic import hsic
-from frhsic_core.joint.independence import hsic_test
-from frhsic_core.joint.independence.permutation import scaled, windows
+from frhsic_core.joint._hsic import hsic
+from frhsic_core.joint._independence import hsic_test
+from frhsic_core.joint._independence.permutation import scaled, windows
 from frhsic_core.kernels import Categorical, Distance, Gaussian, Laplacian, Linear, Product
 
 METHODS = ["gamma", "spectral", "permutation"]

@@ -11,9 +11,9 @@ import torch
 from samples import normal
 from scipy import stats
 
-from frhsic_core.joint.hsic import hsic
-from frhsic_core.joint.independence import hsic_test
-from frhsic_core.joint.independence.permutation import (
+from frhsic_core.joint._hsic import hsic
+from frhsic_core.joint._independence import hsic_test
+from frhsic_core.joint._independence.permutation import (
     FACTORS,
     random_orders,
     row_statistics,

@@ -15,14 +15,14 @@ import pytest
 import torch
 from records import Records
 
-from frhsic_core import arrays, bounds, joint, kernels, laws
-from frhsic_core.joint import contraction, factors, given, independence
-from frhsic_core.laws import finite, formulas, mercer, quadrature
-from frhsic_core.learning.penalties import scaling
+from frhsic_core import _arrays, bounds, joint, kernels, laws
+from frhsic_core.joint import _contraction, _factors, _given, _independence
+from frhsic_core.laws import _finite, _mercer, _quadrature, formulas
+from frhsic_core.learning._penalties import scaling
 from frhsic_core.paper.experiments import mutual_information as components
 
-LAWS = (finite, formulas, mercer, quadrature, laws)
-MODULES = (arrays, kernels, bounds, *LAWS, contraction, scaling, factors, given, independence, joint)
+LAWS = (_finite, formulas, _mercer, _quadrature, laws)
+MODULES = (_arrays, kernels, bounds, *LAWS, _contraction, scaling, _factors, _given, _independence, joint)
 
 
 def names(n: int) -> dict[str, Any]:

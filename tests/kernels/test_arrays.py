@@ -12,8 +12,8 @@ import pytest
 import torch
 
 import frhsic_core as fc
-from frhsic_core import Gaussian, Product, arrays, gdp, hsic, hsic_test, median_bandwidth
-from frhsic_core.arrays import (
+from frhsic_core import Gaussian, Product, _arrays, gdp, hsic, hsic_test, median_bandwidth
+from frhsic_core._arrays import (
     RowLabelWarning,
     as_pair,
     as_sample,
@@ -205,8 +205,8 @@ def test_dates_are_numbers_and_a_missing_date_is_not() -> None:
 @pytest.fixture
 def little(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pretend that 1.6 MB are free: two matrices of 316 rows in float64."""
-    monkeypatch.setattr(arrays, "_SMALL", 0)
-    monkeypatch.setattr(arrays, "free_memory", lambda device: 1.6e6)
+    monkeypatch.setattr(_arrays, "_SMALL", 0)
+    monkeypatch.setattr(_arrays, "free_memory", lambda device: 1.6e6)
 
 
 @pytest.mark.usefixtures("little")
@@ -225,10 +225,10 @@ def test_the_limit_is_the_number_of_rows_that_fit() -> None:
 
 def test_free_memory_is_known_here_and_small_calls_do_not_ask(monkeypatch: pytest.MonkeyPatch) -> None:
     assert 2**20 < free_memory(torch.device("cpu")) < 2**60  # bytes, not kilobytes
-    monkeypatch.setattr(arrays, "free_memory", lambda device: 2.0**29)
+    monkeypatch.setattr(_arrays, "free_memory", lambda device: 2.0**29)
     small, like = 2**26, torch.zeros(1, dtype=torch.float64)
-    assert [arrays.fits_memory(like, n) for n in (small, small + 1)] == [True, False]
-    assert [arrays.fits_memory(like.float(), n) for n in (2 * small, 2 * small + 1)] == [True, False]
+    assert [_arrays.fits_memory(like, n) for n in (small, small + 1)] == [True, False]
+    assert [_arrays.fits_memory(like.float(), n) for n in (2 * small, 2 * small + 1)] == [True, False]
 
 
 @pytest.mark.usefixtures("little")
@@ -264,12 +264,12 @@ def test_what_is_advised_fits_and_is_the_same(monkeypatch: pytest.MonkeyPatch) -
         "eipm": lambda: fc.eipm(z, s, anchors=8, **smoothing),
     }
     dense = {name: call() for name, call in calls.items()}
-    for module in ("joint.hsic", "conditional._eipm"):
+    for module in ("joint._hsic", "conditional._eipm"):
         monkeypatch.setattr(sys.modules[f"frhsic_core.{module}"], "DENSE_ROWS", 5)
-    monkeypatch.setattr(sys.modules["frhsic_core.joint.hsic"], "CHUNK", 64)
+    monkeypatch.setattr(sys.modules["frhsic_core.joint._hsic"], "CHUNK", 64)
     monkeypatch.setattr(sys.modules["frhsic_core.conditional._eipm"], "_BLOCK", 64**2)
-    monkeypatch.setattr(arrays, "_SMALL", 0)
-    monkeypatch.setattr(arrays, "free_memory", lambda device: 200 * 10 * 8 * 6)
+    monkeypatch.setattr(_arrays, "_SMALL", 0)
+    monkeypatch.setattr(_arrays, "free_memory", lambda device: 200 * 10 * 8 * 6)
     for name, call in calls.items():
         value = call()
         torch.testing.assert_close(value, dense[name], rtol=1e-10, atol=1e-14, msg=name)

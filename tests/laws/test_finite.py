@@ -17,8 +17,8 @@ from scipy.stats import wasserstein_distance
 
 from frhsic_core.kernels import Gaussian, Laplacian
 from frhsic_core.laws import FiniteLaw, GaussianPair
-from frhsic_core.laws.finite import wasserstein
-from frhsic_core.laws.quadrature import normal_expectation
+from frhsic_core.laws._finite import wasserstein
+from frhsic_core.laws._quadrature import normal_expectation
 
 KERNEL_Z, KERNEL_S = Gaussian(0.8), Gaussian(1.2)
 THIRD = Fraction(1, 3)

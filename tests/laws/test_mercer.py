@@ -10,7 +10,7 @@ from samples import normal_grid
 
 from frhsic_core.kernels import Gaussian
 from frhsic_core.laws import GaussianPair, MercerSystem
-from frhsic_core.laws.mercer import delta_coefficient, eigenvalue
+from frhsic_core.laws._mercer import delta_coefficient, eigenvalue
 
 GRID = [(0.5, 1.0, 1.0), (-0.9, 0.5, 0.4), (0.1, 2.0, 1.0), (0.99, 0.3, 3.0)]
 

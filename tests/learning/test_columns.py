@@ -12,7 +12,7 @@ import sklearn
 from sklearn.multiclass import OneVsRestClassifier
 
 from frhsic_core.learning import FairClassifier
-from frhsic_core.learning.estimators.columns import columns_of, fit_columns, fit_scaling, quantiles, scaled
+from frhsic_core.learning._estimators.columns import columns_of, fit_columns, fit_scaling, quantiles, scaled
 
 pytestmark = pytest.mark.filterwarnings("ignore::frhsic_core.learning.FitWarning")
 QUICK: dict[str, Any] = {"widths": (8, 3), "epochs": 6, "batch_size": 64, "device": "cpu", "random_state": 0}

@@ -11,9 +11,9 @@ from samples import classified
 from torch import Tensor, nn
 
 from frhsic_core.learning import FREM, FRHSIC, METHODS, DCor, ModelStack, Trainer, make_penalty
-from frhsic_core.learning.data import random_order
-from frhsic_core.learning.penalties import Penalty
-from frhsic_core.learning.stack import COLUMNS
+from frhsic_core.learning._data import random_order
+from frhsic_core.learning._penalties import Penalty
+from frhsic_core.learning._stack import COLUMNS
 
 N, BATCH = 100, 28  # 4 batches an epoch, the last of 16 rows
 

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from frhsic_core.kernels import batch_median
 from frhsic_core.learning import FRHSIC, DCor, EscapeWarning, Progress, Trainer, Unfair, make_penalty
-from frhsic_core.learning.data import TrainingData, random_order
+from frhsic_core.learning._data import TrainingData, random_order
 
 N = 90
 
@@ -72,7 +72,7 @@ def test_the_time_left_counts_the_epochs_of_this_call(monkeypatch: pytest.Monkey
     resumed = trainer()
     resumed.fit(callback=lambda progress: progress.epoch == 2)
     seconds = iter(range(10))
-    monkeypatch.setattr("frhsic_core.learning.trainer.time.perf_counter", lambda: float(next(seconds)))
+    monkeypatch.setattr("frhsic_core.learning._trainer.time.perf_counter", lambda: float(next(seconds)))
     seen: list[Progress] = []
     resumed.fit(callback=seen.append)
     assert [(p.epoch, p.seconds, p.seconds_left) for p in seen] == [(3, 1, 3), (4, 2, 2), (5, 3, 1), (6, 4, 0)]

@@ -18,8 +18,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from frhsic_core import ScoreAdjuster, adjust_scores, distance_correlation
 from frhsic_core.remedies import AdjustedClassifier, AdjustedRegressor, AttributeEraser, KernelEraser
-from frhsic_core.remedies.adjustment import Adjustment, ConditionalRanks
-from frhsic_core.remedies.attributes import AttributeBasis, read_attributes
+from frhsic_core.remedies._adjustment import Adjustment, ConditionalRanks
+from frhsic_core.remedies._attributes import AttributeBasis, read_attributes
 
 
 @pytest.fixture(scope="module")

@@ -14,10 +14,10 @@ from sklearn.model_selection import ShuffleSplit
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures
 
-import frhsic_core.remedies.comparison as comparison
+import frhsic_core.remedies._comparison as comparison
 from frhsic_core import distance_correlation, gdp
 from frhsic_core.remedies import compare_remedies
-from frhsic_core.remedies.comparison import AWARE, REMEDIES, RemedyComparison, non_dominated, summarized
+from frhsic_core.remedies._comparison import AWARE, REMEDIES, RemedyComparison, non_dominated, summarized
 
 
 @pytest.fixture(scope="module")

@@ -12,9 +12,9 @@ from records import Records
 from sklearn.linear_model import LinearRegression
 
 from frhsic_core import AdjustedRegressor, AttributeEraser, KernelEraser, ScoreAdjuster, compare_remedies
-from frhsic_core.remedies.adjustment import flat_offset, other_half
-from frhsic_core.remedies.attributes import AttributeBasis, attribute_matrix, read_attributes
-from frhsic_core.remedies.comparison import RemediedModel, _plan, dependence_of, learner
+from frhsic_core.remedies._adjustment import flat_offset, other_half
+from frhsic_core.remedies._attributes import AttributeBasis, attribute_matrix, read_attributes
+from frhsic_core.remedies._comparison import RemediedModel, _plan, dependence_of, learner
 
 
 def numbers() -> dict[str, Any]:

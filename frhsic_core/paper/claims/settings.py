@@ -145,7 +145,7 @@ def _first(pattern: str, text: str) -> float | None:
 
 @cache
 def _widths() -> tuple[int, ...]:
-    from frhsic_core.learning.stack import ModelStack
+    from frhsic_core.learning._stack import ModelStack
 
     return tuple(inspect.signature(ModelStack).parameters["widths"].default)
 
@@ -188,8 +188,8 @@ def training_range() -> Answer:
 @query
 def noise_spread(column: str, power: int = 1) -> Answer:
     """Return the spread (its ``power``) of the noise in a feature of the synthetic law, from 200,000 draws."""
-    from frhsic_core.data.recipes import numpy_generator
-    from frhsic_core.data.synthetic import classification
+    from frhsic_core.data._recipes import numpy_generator
+    from frhsic_core.data._synthetic import classification
 
     columns = classification(200_000, numpy_generator(42)).columns
     noise = columns["x1"] - columns["s"] if column == "x1" else columns["x2"]

@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
-from frhsic_core.choices import one_of
+from frhsic_core._choices import one_of
 from frhsic_core.paper.claims.answers import TAIL, Answer, Spread, joined, queries
 from frhsic_core.paper.claims.rules import (
     CORRECTED,

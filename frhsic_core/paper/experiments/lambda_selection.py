@@ -30,8 +30,8 @@ from frhsic_core.paper.runs.plan import Experiment, Task, stacks_of
 if TYPE_CHECKING:
     from torch import Generator, Tensor
 
-    from frhsic_core.data.dataset import Dataset
-    from frhsic_core.learning.stack import TrainedStack
+    from frhsic_core.data._dataset import Dataset
+    from frhsic_core.learning._stack import TrainedStack
     from frhsic_core.paper.datasets import SplitStack
 
 FRACTIONS = (0.7, 0.15, 0.15)
@@ -147,7 +147,7 @@ def _thresholds(z: Tensor, s: Tensor, *, permutations: int) -> dict[str, Tensor]
     import torch
 
     from frhsic_core.joint import hsic_test
-    from frhsic_core.joint.contraction import center
+    from frhsic_core.joint._contraction import center
     from frhsic_core.kernels import Gaussian, median_distance
 
     kernel_z, kernel_s = (Gaussian(median_distance(v[..., :BANDWIDTH_ROWS, :])) for v in (z, s))

@@ -116,7 +116,7 @@ def _one_kernel(unit: dict[str, Any], seed: int, generator: torch.Generator) -> 
     """
     import torch
 
-    from frhsic_core.joint.independence.permutation import random_orders, scaled, within_groups
+    from frhsic_core.joint._independence.permutation import random_orders, scaled, within_groups
     from frhsic_core.kernels import resolve_kernel
 
     half = unit["draws"] // 2
@@ -234,7 +234,7 @@ def _pvalues(
 def _information(z: Tensor, s: Tensor, permutations: int, generator: torch.Generator) -> Tensor:
     import torch
 
-    from frhsic_core.joint.information import mutual_information, standardized
+    from frhsic_core.joint._information import mutual_information, standardized
 
     keys = torch.rand(
         permutations, len(s), s.shape[1], generator=generator, device=generator.device, dtype=torch.float64

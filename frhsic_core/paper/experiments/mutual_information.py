@@ -22,8 +22,8 @@ from frhsic_core.paper.runs.plan import Experiment, Task, stacks_of
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from frhsic_core.data.dataset import Dataset
-    from frhsic_core.learning.stack import TrainedStack
+    from frhsic_core.data._dataset import Dataset
+    from frhsic_core.learning._stack import TrainedStack
     from frhsic_core.paper.datasets import SplitStack
 
 NEIGHBOURS = 5
@@ -50,7 +50,7 @@ def measure(trained: TrainedStack, splits: SplitStack, data: Dataset) -> dict[st
     """
     import torch
 
-    from frhsic_core.joint.information import mutual_information, standardized
+    from frhsic_core.joint._information import mutual_information, standardized
 
     z, z_train = trained.encode(splits.x_test), trained.encode(splits.x_train)
     alive = torch.isfinite(z).all(-1).all(-1)
@@ -79,7 +79,7 @@ def principal_components(z: Tensor) -> Tensor:
     """
     import torch
 
-    from frhsic_core.arrays import fix_signs
+    from frhsic_core._arrays import fix_signs
 
     z = z.double() - z.mean(-2, keepdim=True, dtype=torch.float64)
     if z.shape[-1] <= 5:

@@ -22,8 +22,8 @@ from frhsic_core.paper.runs.plan import Experiment, Task, stacks_of
 from frhsic_core.registry import TRANSFER_METHODS
 
 if TYPE_CHECKING:
-    from frhsic_core.data.dataset import Dataset
-    from frhsic_core.learning.stack import TrainedStack
+    from frhsic_core.data._dataset import Dataset
+    from frhsic_core.learning._stack import TrainedStack
     from frhsic_core.paper.datasets import SplitStack
 
 HEADS = ("linear", "mlp", "forest", "svm")

@@ -205,7 +205,7 @@ def run_experiment(
     Report
         What was done, what is left, and what failed.
     """
-    from frhsic_core.learning.trainer import resolve_device
+    from frhsic_core.learning._trainer import resolve_device
 
     log = log or (lambda line: None)
     jobs = experiment.missing(store.done())
@@ -263,8 +263,8 @@ def fetch_missing_data(wanted: Iterable[tuple[str, str]], *, log: Log) -> None:
 
     A failed download is reported by the jobs that need the data, with the list of sources that were tried.
     """
-    from frhsic_core.data.files import DataError, Folders, find_local
-    from frhsic_core.data.loading import REAL
+    from frhsic_core.data._files import DataError, Folders, find_local
+    from frhsic_core.data._loading import REAL
     from frhsic_core.paper.datasets import load_variant, sources_of
 
     folders = Folders.from_environment()

@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from frhsic_core.atomic_files import claim, remove_leftovers, remove_unfinished, write_atomically
+from frhsic_core._atomic_files import claim, remove_leftovers, remove_unfinished, write_atomically
 from frhsic_core.paper.runs.plan import Experiment, Job, Key, Stack, json_sha256, keys_of
 
 TEXT = ("dataset", "variant", "sensitive", "task", "protocol", "method", "option", "recipe")

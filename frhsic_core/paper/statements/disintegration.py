@@ -26,7 +26,7 @@ from scipy.sparse import coo_matrix, vstack
 from frhsic_core.joint import hsic
 from frhsic_core.kernels import Gaussian, Laplacian, Linear
 from frhsic_core.laws import FiniteLaw
-from frhsic_core.laws.finite import wasserstein
+from frhsic_core.laws._finite import wasserstein
 from frhsic_core.paper.statements import Certificate, check, equality, inequality, strict_inequality
 from frhsic_core.paper.statements.concentration import all_tables
 

@@ -25,7 +25,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from frhsic_core.arrays import RandomState, as_generator
+from frhsic_core._arrays import RandomState, as_generator
 from frhsic_core.kernels import Gaussian, InverseMultiquadric, Laplacian, Linear
 from frhsic_core.paper.statements import Certificate, check, inequality
 from frhsic_core.paper.statements.smoothing import (

@@ -29,9 +29,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from frhsic_core.joint.contraction import center
+from frhsic_core.joint._contraction import center
 from frhsic_core.kernels import Gaussian
-from frhsic_core.laws import GaussianPair, formulas, mercer
+from frhsic_core.laws import GaussianPair, _mercer, formulas
 from frhsic_core.paper.statements import Certificate, check, equality, inequality, strict_inequality
 from frhsic_core.paper.statements.certificate import enclosed_inequality
 from frhsic_core.paper.statements.smoothing import deviations_of_joint
@@ -67,8 +67,8 @@ def two_sides(rho: Fraction, sigma_z: Fraction, sigma_s: Fraction) -> tuple[Ball
     integral = tail = formulas.expected_squared_mmd(mean, coupling, **root)
     bounds = []
     for l in range(8):  # the paper counts from one
-        tail = tail - mercer.delta_coefficient(l, mean, coupling, width_s, **root)
-        bounds.append(hsic / mercer.eigenvalue(l, width_s, **root) + tail)
+        tail = tail - _mercer.delta_coefficient(l, mean, coupling, width_s, **root)
+        bounds.append(hsic / _mercer.eigenvalue(l, width_s, **root) + tail)
     return hsic, integral, bounds
 
 

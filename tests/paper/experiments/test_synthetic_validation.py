@@ -9,8 +9,8 @@ import pytest
 from scipy import integrate, stats
 
 from frhsic_core.data import load_dataset
-from frhsic_core.data.recipes import numpy_generator
-from frhsic_core.data.synthetic import classification
+from frhsic_core.data._recipes import numpy_generator
+from frhsic_core.data._synthetic import classification
 from frhsic_core.paper.datasets import accuracy_levels
 from frhsic_core.paper.experiments.synthetic_validation import drawn_splits
 

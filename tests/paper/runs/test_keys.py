@@ -43,7 +43,7 @@ def test_the_code_version_is_that_of_the_sources_which_decide_the_numbers(tmp_pa
     shutil.copytree(Path(frhsic_core.__file__).parent, copy, ignore=shutil.ignore_patterns("__pycache__"))
     versions = [code_version.__wrapped__().split()[0]]
     monkeypatch.setattr(frhsic_core, "__file__", str(copy / "__init__.py"))
-    for name in ("cli/practice.py", "joint/hsic.py", "paper/runs/jobs.py"):
+    for name in ("cli/practice.py", "joint/_hsic.py", "paper/runs/jobs.py"):
         versions.append(code_version.__wrapped__().split()[0])
         with (copy / name).open("a") as file:
             file.write("# changed\n")

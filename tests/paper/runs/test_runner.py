@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 import requests
 
-from frhsic_core.data import files
+from frhsic_core.data import _files as files
 from frhsic_core.paper.experiments import GRIDS, SPLITS, experiment_for
 from frhsic_core.paper.runs import runner as run_module
 from frhsic_core.paper.runs.plan import Experiment, Stack, Task, stacks_of

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from frhsic_core import atomic_files
+from frhsic_core import _atomic_files as atomic_files
 from frhsic_core.paper.runs.jobs import run_job
 from frhsic_core.paper.runs.plan import Experiment, Recipe, Stack, Task, units_of
 from frhsic_core.paper.runs.runner import run_experiment

@@ -1,0 +1,323 @@
+r"""HSIC given a third variable: how strongly Z depends on S among samples with the same C.
+
+For a discrete C it is the mean of the criterion of the groups by their share,
+
+.. math:: \mathrm{HSIC}(Z, S \mid C) = \sum_c P(C = c)\, \mathrm{HSIC}(Z, S \mid C = c) .
+
+For a continuous C there are no groups. With φ̃ = φ(Z) − E[φ(Z)|C] and ψ̃ = ψ(S) − E[ψ(S)|C], the conditional means by
+kernel ridge regression, and the features χ of a Gaussian kernel on C, it is ‖E[φ̃ ⊗ ψ̃ ⊗ χ(C)]‖². This is zero exactly
+where E[φ̃ ⊗ ψ̃ | C] is zero, for characteristic kernels. (A kernel on pairs (Z, C) without the residuals would not be
+zero under Z ⟂ S | C if S depends on C.)
+
+Both are Σ_ij K_ij A_ij with a matrix A that is a linear function of the Gram matrix L of S, ``A = operator(L)``, and
+⟨K, operator(L)⟩ is symmetric and non-negative for K = L. So one engine serves both: the gradient in K is A, and the
+normalized form is a correlation of K and L in this inner product, between 0 and 1 by Cauchy and Schwarz. Nothing here
+waits for the device.
+
+Conditioning on C and on a one-to-one function of C is the same. Labels are therefore read as codes of groups, and a
+continuous column as the normal scores of its ranks: an outlier of C then has no more influence than another row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from scipy.special import ndtri
+from torch import Tensor
+
+from frhsic_core._arrays import (
+    ArrayLike,
+    as_pair,
+    require_memory,
+    require_value,
+    row_weights,
+    same_kind,
+    spaced_rows,
+)
+from frhsic_core._choices import one_of
+from frhsic_core.joint._contraction import Operator, dependence
+from frhsic_core.joint._factors import Factor
+from frhsic_core.kernels import Categorical, Gaussian, Kernel, median_distance, resolve_kernel
+
+# A numeric column with at most this many values, of at least so many rows each on average, is a set of labels.
+LABELS = 20
+ROWS_PER_LABEL = 5
+FORMS = ("biased", "normalized")
+# Features of C in a regression, and its ridge for features of size one and weights that sum to one.
+GIVEN_FEATURES = 32
+RIDGE = 1e-3
+
+
+# Reading C ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Given:
+    """The variable C in Z ⟂ S | C for n rows.
+
+    Attributes
+    ----------
+    codes : Tensor
+        ``(n,)``, long: the group of each row by its discrete columns; zero if there is none.
+    numbers : Tensor
+        ``(n, q)``, float64: normal scores of the continuous columns; q is zero if all columns are discrete.
+    """
+
+    codes: Tensor
+    numbers: Tensor
+
+    @property
+    def discrete(self) -> bool:
+        """Whether C is a label, so that rows with equal C form groups."""
+        return self.numbers.shape[1] == 0
+
+    @property
+    def mixed(self) -> bool:
+        """Whether there are groups beside continuous columns."""
+        return not self.discrete and bool((self.codes != 0).any())
+
+    @property
+    def rows(self) -> Tensor:
+        """``(n, q + 1)``, float64: the normal scores, then the code of the group."""
+        return torch.cat([self.numbers, self.codes.unsqueeze(-1).double()], -1)
+
+    @classmethod
+    def of_rows(cls, rows: Tensor) -> Given:
+        """Return what ``rows`` was made of."""
+        return cls(rows[:, -1].long().cpu(), rows[:, :-1].double().cpu())
+
+    def groups(self) -> list[Tensor]:
+        """Return the rows of each group, in their order."""
+        order = torch.argsort(self.codes, stable=True)
+        return list(order.split(torch.bincount(self.codes).tolist()))
+
+
+def read_given(given: ArrayLike, n: int, *, by_type: bool = False, name: str = "given") -> Given:
+    """Read labels, strings, numbers or a table of them, ``(n,)`` or ``(n, columns)``.
+
+    A column of strings, booleans, categories or other objects is discrete. A column of numbers is discrete if it has
+    at most ``LABELS`` values with ``ROWS_PER_LABEL`` rows each on average, and continuous otherwise. Several discrete
+    columns form one group for each combination of values. ``by_type`` looks at the type instead of the values: whole
+    numbers are discrete and floating-point numbers are continuous.
+
+    Examples
+    --------
+    >>> read_given(["a", "b", "a"], 3).codes
+    tensor([0, 1, 0])
+    >>> read_given(torch.arange(100) % 2, 100).discrete, read_given(torch.arange(100) / 7, 100).discrete
+    (True, False)
+    """
+    if isinstance(given, Given):
+        return given
+    import pandas as pd
+
+    if isinstance(given, Tensor):
+        given = given.detach().cpu().numpy()
+    given = given if hasattr(given, "iloc") else np.asarray(given)
+    if given.ndim not in (1, 2):
+        raise ValueError(f"{name} has shape {given.shape}: pass one row per sample, (n,) or (n, columns).")
+    table = pd.DataFrame(given)  # each column keeps its type
+    if len(table) != n:
+        raise ValueError(f"{name} has {len(table)} rows but z has {n}: both need one row per sample.")
+    if table.shape[1] == 0:
+        raise ValueError(f"{name} has no columns: at least one is needed.")
+    codes = np.zeros(n, dtype=np.int64)
+    numbers = []
+    for _, column in table.items():
+        if bool(column.isna().any()):
+            missing = int(column.isna().sum())
+            raise ValueError(f"{name} has {missing} missing values: drop those rows or name a category.")
+        date = pd.api.types.is_datetime64_any_dtype(column)
+        number = date or (pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column))
+        if number:
+            values: np.ndarray = (column.astype("int64") if date else column).to_numpy(dtype=np.float64)
+        else:
+            values = np.asarray(pd.factorize(column)[0])
+        if not np.isfinite(values).all():
+            raise ValueError(f"{name} has infinite values: drop those rows first.")
+        unique, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
+        few = len(unique) <= LABELS and n >= ROWS_PER_LABEL * len(unique)
+        if not number or len(unique) == 1 or (pd.api.types.is_integer_dtype(column) if by_type else few):
+            codes = np.unique(codes * len(unique) + inverse, return_inverse=True)[1]
+        else:
+            numbers.append(ndtri((np.cumsum(counts) - 0.5 * counts)[inverse] / n))  # midranks less one half
+    scores = np.stack(numbers, axis=1) if numbers else np.zeros((n, 0))
+    return Given(torch.as_tensor(codes), torch.as_tensor(scores))
+
+
+# Its kernel and features --------------------------------------------------------------------------------------------
+
+
+def landmark_features(kernel: Callable[..., Tensor], x: Tensor, count: int) -> Factor:
+    """Return the features F(x) = k(x, X)·k(X, X)^(−1/2) with ``count`` evenly spaced rows X of the sample ``(n, d)``.
+
+    FFᵀ is the Gram matrix if X has all rows.
+    """
+    landmarks = x[spaced_rows(len(x), count, x.device)]
+    values, vectors = torch.linalg.eigh(kernel(landmarks))
+    # Directions that rounding alone has made are dropped.
+    kept = values > 1e-10 * values.amax()
+    root = vectors * torch.where(kept, values.clamp_min(1e-300).rsqrt(), 0.0)
+    return Factor(root, lambda rows: kernel(rows, landmarks), polynomial=False)
+
+
+@dataclass(frozen=True)
+class GivenKernel:
+    """The kernel on C: Gaussian on the normal scores, times one plus it for rows of one group.
+
+    Rows are ``[scores, code]``. Rows of different groups have kernel zero, so that each group has a regression of its
+    own, with a constant.
+    """
+
+    gaussian: Gaussian
+    mixed: bool
+
+    def __call__(self, x: Tensor, y: Tensor | None = None) -> Tensor:
+        gram = self.gaussian(x[..., :-1], None if y is None else y[..., :-1])
+        if not self.mixed:
+            return gram
+        return (1.0 + gram) * Categorical()(x[..., -1:], None if y is None else y[..., -1:])
+
+
+def given_kernel(c: Tensor, *, mixed: bool, scale: float = 1.0) -> GivenKernel:
+    """Return the kernel on rows of C ``[scores, code]`` at a multiple of the median bandwidth of the scores."""
+    rows = c[spaced_rows(len(c), 1024, c.device), :-1]
+    return GivenKernel(Gaussian(scale * median_distance(rows, max_points=None)), mixed)
+
+
+# HSIC given C -------------------------------------------------------------------------------------------------------
+
+
+def group_operator(codes: Tensor, weights: Tensor | None = None, *, minimum_rows: int = 2) -> Operator:
+    """Return the operator of a discrete C: centering within groups, and the share of each group.
+
+    Parameters
+    ----------
+    codes : Tensor
+        ``(..., m)``: the group of each row, as whole numbers or as a float.
+    weights : Tensor, optional
+        ``(..., m)``, summing to one.
+    minimum_rows : int
+        Groups with fewer rows count as zero.
+    """
+    same = codes.unsqueeze(-1) == codes.unsqueeze(-2)
+    count = same.sum(-1)
+
+    def operator(gram: Tensor) -> Tensor:
+        member = same.to(gram.dtype)
+        w = torch.full_like(member[..., 0], 1.0 / member.shape[-1]) if weights is None else weights
+        share = (member @ w.unsqueeze(-1)).clamp_min(1e-30)  # of the group of each row, (..., m, 1)
+        row = (gram * member) @ w.unsqueeze(-1) / share
+        grand = member @ (w.unsqueeze(-1) * row) / share
+        row = torch.sub(row, grand, alpha=0.5)
+        # Rows i and j are of one group, so the share is that of either.
+        factor = member * (w.unsqueeze(-1) / share) * w.unsqueeze(-2) * (count >= minimum_rows).unsqueeze(-1)
+        return factor * (gram - row - row.mT)
+
+    return operator
+
+
+def smooth_operator(features: Tensor, local: Tensor, weights: Tensor | None = None) -> Operator:
+    """Return the operator of a continuous C: residuals of a ridge regression on features of C, and a kernel on C.
+
+    Parameters
+    ----------
+    features : Tensor
+        ``(..., m, r)``: features of C.
+    local : Tensor
+        ``(..., m, m)``: a positive kernel on C.
+    weights : Tensor, optional
+        ``(..., m)``, summing to one.
+    """
+    m = features.shape[-2]
+    w = torch.full_like(features[..., 0], 1.0 / m) if weights is None else weights
+    column = w.unsqueeze(-1)
+    mean = (column * features).sum(-2, keepdim=True)
+    centered = features - mean
+    weighted = (column * centered).mT
+    eye = torch.eye(features.shape[-1], dtype=features.dtype, device=features.device)
+    factor, _ = torch.linalg.cholesky_ex(weighted @ centered + RIDGE * eye)
+    half = torch.linalg.solve_triangular(factor, weighted, upper=False)
+    hat = torch.linalg.solve_triangular(factor.mT, half, upper=True)  # coefficients of a function of the rows
+    pairs = local * column * column.mT
+
+    def residual(matrix: Tensor) -> Tensor:
+        """Return the residuals of each column of a matrix."""
+        return matrix - column.mT @ matrix - centered @ (hat @ matrix)
+
+    def transposed(matrix: Tensor) -> Tensor:
+        return matrix - column * matrix.sum(-2, keepdim=True) - hat.mT @ (centered.mT @ matrix)
+
+    def operator(gram: Tensor) -> Tensor:
+        inner = pairs * residual(residual(gram).mT)
+        result = transposed(transposed(inner).mT)
+        return 0.5 * (result + result.mT)
+
+    return operator
+
+
+@same_kind
+def conditional_hsic(
+    z: ArrayLike,
+    s: ArrayLike,
+    given: ArrayLike,
+    *,
+    kernel_z: Kernel | str | None = None,
+    kernel_s: Kernel | str | None = None,
+    estimator: str = "biased",
+    mask: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+) -> Tensor:
+    """Return HSIC(Z, S | C), the criterion of equalized odds (C the label) and of parity given a legitimate factor.
+
+    See the definition at the top of ``joint._given``. O(n²(d + p)) time and O(n²) memory;
+    differentiable in ``z`` and ``s``. Use :func:`frhsic_core.hsic_test` with ``given`` for a test.
+
+    Parameters
+    ----------
+    z, s : array_like
+        ``(..., n, d)`` and ``(..., n, p)`` or ``(..., n)``.
+    given : array_like
+        C, ``(n,)`` or ``(n, columns)``. Text, booleans, categories and whole-number types are labels; floating-point
+        numbers are continuous. The rule looks at the type and not at the values, so that it is the same for each
+        mini-batch.
+    kernel_z, kernel_s : Kernel or str, optional
+        A kernel or its name, as in :func:`frhsic_core.hsic`.
+    estimator : {"biased", "normalized"}
+        The criterion itself, or the correlation.
+    mask, sample_weight : array_like, optional
+        ``(n,)``: rows to use, and their weights.
+
+    Returns
+    -------
+    Tensor, array or float
+        Shape ``(...)``.
+
+    Examples
+    --------
+    >>> label = torch.tensor([0, 0, 0, 0, 1, 1, 1, 1])
+    >>> z = torch.tensor([0.0, 1.0, 0.0, 1.0, 5.0, 6.0, 5.0, 6.0], dtype=torch.float64)
+    >>> s = torch.tensor([0.0, 0.0, 1.0, 1.0, 9.0, 9.0, 8.0, 8.0], dtype=torch.float64)
+    >>> round(conditional_hsic(z, s, label).item(), 6)
+    0.0
+    """
+    one_of("estimator", estimator, FORMS)
+    z, s = as_pair(z, s)
+    n = z.shape[-2]
+    found = read_given(given, n, by_type=True)
+    weights = row_weights(z, mask, sample_weight)
+    require_memory(z, n, batch=z.shape[:-2].numel(), copies=8, advice="Use fewer rows, or a mini-batch of them.")
+    kernel_z = resolve_kernel(kernel_z, z, name="kernel_z")
+    kernel_s = resolve_kernel(kernel_s, s, name="kernel_s")
+    if found.discrete:
+        operator = group_operator(found.codes.to(z.device), weights)
+    else:
+        c = found.rows.to(z)
+        kernel = given_kernel(c, mixed=found.mixed)
+        operator = smooth_operator(landmark_features(kernel, c, GIVEN_FEATURES)(c), kernel(c), weights)
+    normalized = estimator == "normalized"
+    value = dependence(z, s, kernel_z=kernel_z, kernel_s=kernel_s, normalized=normalized, operator=operator)
+    return require_value(value, "conditional_hsic").clamp_min(0.0)

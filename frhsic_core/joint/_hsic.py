@@ -1,0 +1,482 @@
+"""The Hilbert–Schmidt independence criterion: biased, unbiased, normalized, with distances, and as a loss.
+
+HSIC(Z, S) = ‖μ_ZS − μ_Z ⊗ μ_S‖² (Definition 2.1, ``def:hsic``). Every estimator is one centered Gram matrix and one
+elementwise product (``joint._contraction``); the product of four n × n matrices is never formed. Where
+two matrices do not fit into memory, blocks of them are visited once forward and once backward.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from frhsic_core._arrays import (
+    DENSE_ROWS,
+    ArrayLike,
+    as_pair,
+    fits_memory,
+    read_mixed,
+    recomputed,
+    require_memory,
+    require_value,
+    row_weights,
+    same_kind,
+)
+from frhsic_core._choices import one_of
+from frhsic_core.joint._contraction import ESTIMATORS, dependence, from_sums, inverse_root, smallest_own
+from frhsic_core.joint._factors import SORTED_ROWS, thin_hsic
+from frhsic_core.kernels import Distance, Kernel, Linear, resolve_kernel, with_bandwidths, without_units
+
+FORMS = ("biased", "unbiased", "normalized")
+CHUNK = 2048  # rows of a block of a matrix that is not held whole
+
+
+@same_kind
+def hsic(
+    z: ArrayLike,
+    s: ArrayLike,
+    *,
+    kernel_z: Kernel | str | None = None,
+    kernel_s: Kernel | str | None = None,
+    estimator: str = "biased",
+    mask: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    check_finite: bool = True,
+) -> Tensor:
+    r"""Return the Hilbert–Schmidt independence criterion of a representation and a sensitive attribute.
+
+    Biased (a V-statistic, the paper's penalty, its equation ``eq:hsic_empirical``):
+
+    .. math:: \widehat{\mathrm{HSIC}}_b = n^{-2}\,\mathrm{tr}(KHLH) \ge 0 .
+
+    Unbiased (a U-statistic; Song et al., 2012), which may be negative and has mean zero under independence:
+
+    .. math:: \widehat{\mathrm{HSIC}}_u = \frac{1}{n(n-3)}\Big[\mathrm{tr}(\tilde K\tilde L)
+        + \frac{\mathbf 1^\top\tilde K\mathbf 1\,\mathbf 1^\top\tilde L\mathbf 1}{(n-1)(n-2)}
+        - \frac{2}{n-2}\mathbf 1^\top\tilde K\tilde L\mathbf 1\Big],\quad \tilde K = K - \mathrm{diag}(K).
+
+    Two columns of numbers, such as a score and an age, take O(n r²) time and O(n) memory, where r is the numerical rank
+    of the Gram matrices, a few tens at bandwidths near the median; so do categories and a few columns. Laplacian
+    kernels and distances of one column take O(n log² n). The relative error is below 1e-10 (see
+    ``joint._factors``).
+
+    Otherwise O(n²(d + p)) time, with O(n²) memory up to 4,096 rows. Above that, or where whole matrices do not fit into
+    memory, the sum over all pairs goes block by block in O(n) memory; on a GPU with Triton fused kernels do it. Kernels
+    whose bandwidth is a tensor that requires a gradient need whole matrices, O(n²) memory, for every n.
+
+    Parameters
+    ----------
+    z, s : array_like
+        ``(..., n, d)`` and ``(..., n, p)`` or ``(..., n)``. A table ``s`` may have columns of text or categories beside
+        numeric ones, such as sex and age.
+    kernel_z, kernel_s : Kernel or str, optional
+        A kernel, or its name: ``"gaussian"``, ``"laplacian"``, ``"imq"``, ``"multi_scale"``, ``"linear"``,
+        ``"distance"`` or ``"categorical"``, at the median bandwidth of each batch element, detached; or ``"product"``,
+        the product over the columns of Gaussians at their own median bandwidths. ``None`` is Gaussian; for a table with
+        categories it is the product over its columns of Gaussians and of :class:`~frhsic_core.kernels.Categorical`.
+    estimator : {"biased", "unbiased"}
+        See above; the unbiased form needs four rows.
+    mask : array_like of bool, optional
+        ``(..., n)``: use these rows only (``y == 1`` gives the equal-opportunity form). Default bandwidths are still
+        those of all rows.
+    sample_weight : array_like, optional
+        ``(..., n)``, non-negative: HSIC of the weighted empirical distribution (biased form only).
+    check_finite : bool
+        Look for NaN, infinities and numbers beyond the range of the dtype, before and after.
+
+    Returns
+    -------
+    Tensor, array or float
+        Shape ``(...)``. With kernels that have a bandwidth the result does not depend on the units of ``z`` and ``s``.
+
+    Notes
+    -----
+    Implements Definition 2.1 and the statistic of Theorem 4.7 (``thm:hsic_gdp``). Introduced in the chapter "Kernels
+    and HSIC".
+
+    Examples
+    --------
+    >>> round(hsic([0.0, 1.0, 2.0, 3.0], [0.0, 1.0, 2.0, 3.0]), 4)
+    0.1186
+    >>> hsic([0.0, 1.0, 2.0, 3.0], [5.0, 5.0, 5.0, 5.0])
+    0.0
+    """
+    one_of("estimator", estimator, ESTIMATORS)
+    options: dict[str, Any] = {"kernel_z": kernel_z, "kernel_s": kernel_s, "mask": mask, "sample_weight": sample_weight}
+    return criterion(z, s, estimator=estimator, check_finite=check_finite, **options)
+
+
+def criterion(
+    z: ArrayLike,
+    s: ArrayLike,
+    *,
+    kernel_z: Kernel | str | None,
+    kernel_s: Kernel | str | None,
+    estimator: str = "biased",
+    normalized: bool = False,
+    mask: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    check_finite: bool = True,
+) -> Tensor:
+    """Return HSIC or its normalized form by the fastest engine that serves; parameters as in :func:`hsic`.
+
+    These are thin matrices or sorted columns, then whole matrices if they are small, then fused kernels on a GPU, and
+    blocks of the matrices otherwise. Only whole matrices give the gradient in a bandwidth that is learned.
+    """
+    s, categorical = read_mixed(s)
+    unbiased = estimator == "unbiased"
+    z, s = as_pair(z, s, check_finite=check_finite, min_rows=4 if unbiased else 1)
+    kernel_z = resolve_kernel(kernel_z, z, name="kernel_z")
+    kernel_s = resolve_kernel(kernel_s, s, name="kernel_s", categorical=categorical)
+    weights = row_weights(z, mask, sample_weight)
+    if unbiased and weights is not None:
+        if sample_weight is not None:
+            raise ValueError("sample_weight needs estimator='biased': the unbiased form exists for masks only.")
+        weights = (weights > 0).to(z.dtype)
+        if bool((weights.sum(-1) < 4).any()):
+            raise ValueError(f"mask keeps {int(weights.sum(-1).min())} rows: the unbiased estimator needs at least 4.")
+    # These kernels measure from the origin. It drops out of HSIC, and one far from the sample would cost digits.
+    z, s = (
+        x - x.detach().mean(-2, keepdim=True) if isinstance(kernel, Linear | Distance) else x
+        for x, kernel in ((z, kernel_z), (s, kernel_s))
+    )
+    if normalized:  # a ratio has no units; those of a kernel without a bandwidth would leave the range
+        z, s = without_units(z, kernel_z), without_units(s, kernel_s)
+    n, dtype = z.shape[-2], z.dtype
+    sides: dict[str, Any] = {"kernel_z": kernel_z, "kernel_s": kernel_s, "row_weights": weights}
+    entry = one_entry(z, s, **sides)
+    learned = entry.requires_grad
+    value: Tensor | None = None
+    if learned:
+        advice = "A learned bandwidth needs whole matrices: pass a random subset of the rows."
+        require_memory(z, n, batch=entry.numel(), copies=12, advice=advice)
+    elif n >= SORTED_ROWS:
+        value = each_element(partial(thin_hsic, estimator=estimator), z, s, **sides, normalized=normalized)
+    if value is None and (learned or (n <= DENSE_ROWS and fits_memory(z, 6 * n * n * entry.numel()))):
+        value = dependence(z, s, **sides, estimator=estimator, normalized=normalized)
+    if value is None and z.is_cuda and not normalized:
+        from frhsic_core.joint._fused import can_fuse, fused_hsic
+
+        if can_fuse(z, s, kernel_z, kernel_s):
+            value = each_element(partial(fused_hsic, estimator=estimator), z, s, **sides)
+            if value is None:  # a kernel far from the scale of the sample needs more digits than the fused kernels have
+                z, s = z.double(), s.double()
+    if value is None:
+        value = each_element(partial(streamed_hsic, estimator=estimator), z, s, **sides, normalized=normalized)
+    assert value is not None
+    value = value.to(dtype)
+    if normalized or not unbiased:
+        value = value.clamp(-1.0 if unbiased else 0.0, 1.0 if normalized else None)
+    return require_value(value, "normalized_hsic" if normalized else "hsic") if check_finite else value
+
+
+def streamed_hsic(
+    z: Tensor,
+    s: Tensor,
+    kernel_z: Kernel,
+    kernel_s: Kernel,
+    row_weights: Tensor | None = None,
+    *,
+    estimator: str = "biased",
+) -> Tensor:
+    """Return the exact HSIC of one pair of samples in O(n(d + p) + CHUNK²) memory and O(n²(d + p)) time, in float64.
+
+    With row weights p (1/n each unless given), k_i = Σ_j p_j K_ij and l_i alike,
+
+        HSIC_b = Σ_ij p_i p_j K_ij L_ij + (Σ_i p_i k_i)(Σ_i p_i l_i) − 2 Σ_i p_i k_i l_i.
+
+    The three sums cancel, so they are accumulated in float64 whatever the dtype of the data. Both matrices are
+    symmetric: only blocks on and above the diagonal are computed.
+
+    The result is differentiable in samples, not in bandwidths. Blocks are computed in the dtype of the data and summed
+    in float64; with a gradient each block is computed again in the backward pass. The parameters are those of
+    ``joint._contraction.dependence``.
+
+    Examples
+    --------
+    >>> from frhsic_core import Gaussian
+    >>> z = torch.linspace(0, 1, 50, dtype=torch.float64)[:, None]
+    >>> kernel = Gaussian(0.3)
+    >>> streamed = streamed_hsic(z, z**2, kernel, kernel)
+    >>> bool((streamed - hsic(z, z**2, kernel_z=kernel, kernel_s=kernel)).abs() < 1e-15)
+    True
+    """
+    dtype = z.dtype
+    weight = 1.0 if estimator == "unbiased" else 1.0 / len(z)
+    p = torch.full_like(z[:, 0], weight, dtype=torch.float64) if row_weights is None else row_weights.double()
+    kernels = kernel_z, kernel_s
+    # HSIC does not depend on an offset. With one of the kernel's values all blocks of a constant sample are zero.
+    offsets = [kernel(x[:1], x[-1:]).detach().double() for kernel, x in zip(kernels, (z, s), strict=True)]
+
+    def block(p_left: Tensor, p_right: Tensor, *samples: Tensor) -> tuple[Tensor, ...]:
+        diagonal = len(samples) == 2
+        grams = []
+        for i, (kernel, offset) in enumerate(zip(kernels, offsets, strict=True)):
+            gram = kernel(*(x.to(dtype) for x in samples[i::2])).double() - offset
+            if diagonal and estimator == "unbiased":
+                gram = gram.masked_fill(torch.eye(len(gram), dtype=torch.bool, device=gram.device), 0.0)
+            grams.append(gram)
+        product = p_left @ (grams[0] * grams[1]) @ p_right * (1.0 if diagonal else 2.0)
+        return product, torch.stack([gram @ p_right for gram in grams]), torch.stack([p_left @ gram for gram in grams])
+
+    # In float64, so that the gradients of the blocks add up in it as well.
+    parts = list(zip(p.split(CHUNK), z.double().split(CHUNK), s.double().split(CHUNK), strict=True))
+    product = torch.zeros((), dtype=torch.float64, device=z.device)
+    sums = [torch.zeros_like(part[0]).expand(2, -1) for part in parts]
+    for i, j in itertools.combinations_with_replacement(range(len(parts)), 2):
+        other = parts[j][1:] if j > i else ()
+        more, right, left = recomputed(partial(block, parts[i][0], parts[j][0]), *parts[i][1:], *other)
+        product = product + more
+        sums[i] = sums[i] + right
+        if j > i:
+            sums[j] = sums[j] + left
+    k, l = torch.cat(sums, -1)
+    return from_sums(product, k, l, p, estimator=estimator)
+
+
+def one_entry(
+    z: Tensor, s: Tensor, kernel_z: Kernel | None, kernel_s: Kernel | None, row_weights: Tensor | None = None
+) -> Tensor:
+    """Return what one row contributes, ``(...)``, for its shape and its graph; a kernel may be unknown.
+
+    The shape is the batch shape of samples, bandwidths and weights together. The entry needs a gradient if a kernel has
+    a parameter that is learned, whatever the kernel is. Two rows enter, since a network in a kernel may standardize.
+    """
+    weight = z.new_ones(()) if row_weights is None else row_weights[..., 0].detach()
+    for x, kernel in ((z.detach(), kernel_z), (s.detach(), kernel_s)):
+        weight = weight * (x if kernel is None else kernel(x[..., :2, :]))[..., 0, 0]
+    return weight
+
+
+def each_element(
+    function: Callable[..., Tensor | None],
+    z: Tensor,
+    s: Tensor,
+    kernel_z: Any,
+    kernel_s: Any,
+    row_weights: Tensor | None = None,
+    *,
+    normalized: bool = False,
+) -> Tensor | None:
+    """Return a statistic of each batch element, ``(...)``, computed one after another; ``None`` if one of them is.
+
+    ``function`` takes one pair of samples with its kernels and row weights, and returns ``None`` if it does not serve.
+    The normalized form divides by the root of the statistics of each sample with itself, in three times the time.
+    """
+    batch = one_entry(z, s, kernel_z, kernel_s, row_weights).shape
+    p = None if row_weights is None else row_weights.expand(*batch, z.shape[-2])
+    found = []
+    for i, (a, b, kernel_a, kernel_b) in elements(z, s, kernel_z, kernel_s, batch):
+        pairs = [(a, b, kernel_a, kernel_b)]
+        if normalized:
+            pairs += [(a, a, kernel_a, kernel_a), (b, b, kernel_b, kernel_b)]
+        values = []
+        for pair in pairs:
+            value = function(*pair, None if p is None else p[i])
+            if value is None:
+                return None
+            values.append(value)
+        cross, *own = values
+        found.append(cross * inverse_root(own[0], own[1], smallest_own(z, rows=1)) if own else cross)
+    return torch.stack(found).reshape(batch).to(z.dtype) if found else z.new_zeros(batch)
+
+
+def elements(
+    z: Tensor, s: Tensor, kernel_z: Any, kernel_s: Any, batch: torch.Size
+) -> Iterator[tuple[Any, tuple[Tensor, Tensor, Any, Any]]]:
+    """Yield the index of each batch element, and its samples and kernels."""
+    z, s = z.expand(*batch, *z.shape[-2:]), s.expand(*batch, *s.shape[-2:])
+
+    def own(kernel: Any, i: tuple[int, ...]) -> Any:
+        return with_bandwidths(kernel, lambda b: b.expand(batch)[i] if isinstance(b, Tensor) and b.ndim else b)
+
+    for i in itertools.product(*map(range, batch)):
+        yield i, (z[i], s[i], own(kernel_z, i), own(kernel_s, i))
+
+
+@same_kind
+def normalized_hsic(
+    z: ArrayLike,
+    s: ArrayLike,
+    *,
+    kernel_z: Kernel | str | None = None,
+    kernel_s: Kernel | str | None = None,
+    mask: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+) -> Tensor:
+    r"""Return the normalized HSIC in [0, 1], a correlation of the two centered Gram matrices (also called CKA).
+
+    .. math:: \frac{\mathrm{HSIC}_b(Z,S)}{\sqrt{\mathrm{HSIC}_b(Z,Z)\,\mathrm{HSIC}_b(S,S)}},\qquad
+        0 \text{ if either is constant.}
+
+    Three times the cost of :func:`hsic`, and without the fused kernels of a GPU. Parameters as there; always the biased
+    form.
+
+    Examples
+    --------
+    >>> round(normalized_hsic([0.0, 1.0, 2.0, 3.0], [0.0, 2.0, 4.0, 6.0]), 6)
+    1.0
+    """
+    options: dict[str, Any] = {"kernel_z": kernel_z, "kernel_s": kernel_s, "mask": mask, "sample_weight": sample_weight}
+    return criterion(z, s, normalized=True, **options)
+
+
+@same_kind
+def distance_correlation(
+    z: ArrayLike,
+    s: ArrayLike,
+    *,
+    squared: bool = False,
+    estimator: str = "biased",
+) -> Tensor:
+    """Return the distance correlation, dCor² = dCov²(z, s) / √(dCov²(z, z)·dCov²(s, s)), in [0, 1].
+
+    The distance covariance of Székely, Rizzo and Bakirov (2007) is dCov² = 4·HSIC for the kernel
+    (‖x‖ + ‖y‖ − ‖x − y‖)/2 (Sejdinovic et al., 2013): ``4 * hsic(z, s, kernel_z="distance", kernel_s="distance")``. So
+    this is normalized HSIC without a bandwidth to choose. Rescaling the representation does not change it.
+
+    With a_ij = ‖z_i − z_j‖, b_ij = ‖s_i − s_j‖ and A, B their centred forms, dCov² is n⁻² Σ_ij A_ij B_ij (biased), or
+    Σ_{i≠j} A_ij B_ij / (n(n − 3)) with U-centred A and B (unbiased; Székely and Rizzo, 2014).
+
+    ``squared=False`` is the usual, rooted correlation; several libraries call the square by the same name.
+    ``squared=True, estimator="unbiased"`` is the bias-corrected form: about zero under independence for any dimension,
+    where the biased one tends to one as d grows with n fixed.
+
+    Two samples of one column take O(n log n) time and O(n) memory, exactly (Huo and Székely, 2016). Others, and samples
+    that need a gradient, take O(n²(d + p)) time, with O(n²) memory up to 4,096 rows and O(n) above. Differentiable; the
+    root has gradient zero where its value is zero.
+
+    Parameters
+    ----------
+    z, s : array_like
+        ``(..., n, d)`` and ``(..., n, p)`` or ``(..., n)``.
+    squared : bool
+        Return dCor². The unbiased form exists squared only.
+    estimator : {"biased", "unbiased"}
+        The unbiased form needs at least four rows and lies in [−1, 1].
+
+    Returns
+    -------
+    Tensor, array or float
+        Batch shape; zero when either argument is constant.
+
+    Examples
+    --------
+    >>> round(distance_correlation([0.0, 1.0, 2.0], [0.0, 1.0, 4.0]), 4)
+    0.9657
+    >>> round(distance_correlation([1, 2, 3, 4], [2, 4, 6, 8]), 4)
+    1.0
+    """
+    one_of("estimator", estimator, ESTIMATORS)
+    if estimator == "unbiased" and not squared:
+        raise ValueError(
+            "estimator='unbiased' with squared=False: the unbiased estimate may be negative and has no root; "
+            "pass squared=True, or estimator='biased'."
+        )
+    z, s = as_pair(z, s)  # distances between categories have no meaning
+    ratio = criterion(z, s, kernel_z=Distance(), kernel_s=Distance(), estimator=estimator, normalized=True)
+    if squared:
+        return ratio
+    # A plain root has the gradient NaN at zero.
+    positive = ratio > 0
+    return torch.where(positive, torch.where(positive, ratio, torch.ones_like(ratio)).sqrt(), torch.zeros_like(ratio))
+
+
+class HSICLoss(nn.Module):
+    r"""λ · HSIC(Z, S) on a mini-batch, to be added to the task loss of any PyTorch training loop.
+
+    .. math:: \min_{h, f}\; \widehat{\mathcal L}(f \circ h) + \lambda\, \widehat{\mathrm{HSIC}}(h(X), S)
+
+    (the paper's ``eq:frhsic_objective``). O(m²d) for a batch of m rows.
+
+    The recommended form of FRHSIC (:class:`frhsic_core.learning.FRHSIC`, which the estimators train) is the sum of two
+    such losses, on whitened Z and on the output of the head::
+
+        HSICLoss(lam)(whiten(z), s) + HSICLoss(lam, kernel_z=Linear())(output, s)
+
+    with ``from frhsic_core.learning import whiten``. λ means the same in all three: with the same bandwidths, value and
+    gradient agree. (The estimators average σ_Z over batches and take σ_S from the training data.) Without whitening the
+    encoder can evade the kernel by shearing or collapsing Z.
+
+    Parameters
+    ----------
+    lam : float
+        Weight of the penalty, zero or positive.
+    estimator : {"biased", "unbiased", "normalized"}
+        The paper's penalty is ``"biased"``; it has a floor of order 1/m that shrinks when Z collapses. ``"unbiased"``
+        has no floor. ``"normalized"`` is a correlation, so shrinking Z does not lower it.
+    kernel_z, kernel_s : Kernel or str, optional
+        ``None`` is a Gaussian at the median distance of each batch, detached, so that rescaling Z changes nothing.
+
+    Notes
+    -----
+    HSIC is not a mean over rows, so the average of the penalties of several processes is a different number with a
+    larger bias. Under ``torch.distributed`` give each process the rows of all of them, equally many from each::
+
+        from torch.distributed.nn.functional import all_gather
+        penalty(torch.cat(all_gather(z)), torch.cat(all_gather(s)))
+
+    Each of W processes then computes the same penalty P, and the gradients of their copies add up to W·∂P/∂z in one's
+    own rows. DistributedDataParallel averages: (1/W) Σ_r W ∂P/∂z_r · ∂z_r/∂θ = ∂P/∂θ, exactly the gradient of one
+    process on the global batch. Where gradients are summed, divide the penalty by W.
+
+    Examples
+    --------
+    >>> import torch
+    >>> penalty = HSICLoss(lam=10.0)
+    >>> z = torch.linspace(-1, 1, 64).reshape(64, 1).requires_grad_()
+    >>> penalty(z, z.detach() ** 2).backward()
+    >>> bool(z.grad.abs().max() > 0)
+    True
+    """
+
+    def __init__(
+        self,
+        lam: float = 1.0,
+        *,
+        estimator: str = "biased",
+        kernel_z: Kernel | str | None = None,
+        kernel_s: Kernel | str | None = None,
+    ) -> None:
+        super().__init__()
+        if not hasattr(lam, "__float__"):
+            raise TypeError(
+                f"lam is {lam!r}: pass a number that is zero or positive. Only FairClassifier, FairRegressor and "
+                "FairEncoder choose one themselves, with lam='auto'."
+            )
+        if not lam >= 0:
+            raise ValueError(f"lam is {lam}: it must be zero or positive.")
+        one_of("estimator", estimator, FORMS)
+        self.lam = float(lam)
+        self.estimator = estimator
+        self.kernel_z = kernel_z
+        self.kernel_s = kernel_s
+
+    def forward(
+        self,
+        z: Tensor,
+        s: Tensor,
+        *,
+        mask: Tensor | None = None,
+        sample_weight: Tensor | None = None,
+    ) -> Tensor:
+        """Return λ·HSIC with the batch shape of ``z``.
+
+        ``mask`` keeps some rows (``y == 1``: equal opportunity). :func:`frhsic_core.joint.conditional_hsic` is the
+        penalty given a third variable, such as the label (equalized odds).
+        """
+        normalized = self.estimator == "normalized"
+        options: dict[str, Any] = {"mask": mask, "sample_weight": sample_weight, "normalized": normalized}
+        options |= {"kernel_z": self.kernel_z, "kernel_s": self.kernel_s}
+        # Mixed precision would form the Gram matrices in half precision, where HSIC is lost in rounding.
+        with torch.autocast(z.device.type if isinstance(z, Tensor) else "cpu", enabled=False):
+            return self.lam * criterion(z, s, estimator="biased" if normalized else self.estimator, **options)
+
+    def extra_repr(self) -> str:
+        """Show λ and the estimator when a model is printed."""
+        return f"lam={self.lam:g}, estimator={self.estimator!r}"

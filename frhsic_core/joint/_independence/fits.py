@@ -1,0 +1,184 @@
+"""The gamma and spectral fits of the null distribution of n·HSIC_b, and the sums over Gram matrices that they need.
+
+*Gamma* fits two moments (Gretton et al., 2007). *Spectral* takes the exact mean and variance over permutations
+(Kazi-Aoual et al., 1995) and the skewness of the limit law, a weighted sum of χ²₁ variables. Both need sums over the
+entries of two centered Gram matrices: from thin matrices where the ranks are small, or from some rows of the whole
+matrices at a time. The spectral fit also needs Σλ³ = tr K̃³, a sum over triples of rows: above 4,096 rows the shape of
+the law is that of a part of the rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import torch
+from scipy.special import gammaincc, gammainccinv
+from torch import Tensor
+
+from frhsic_core._arrays import DENSE_ROWS, spaced_rows
+from frhsic_core.joint._contraction import center
+from frhsic_core.joint._factors import ThinPair, squared_factor, thin_pair
+from frhsic_core.kernels import Kernel
+
+_ENTRIES = 2**23  # numbers of a Gram matrix that are held at once where the matrix is not: 64 MB
+
+
+@dataclass(frozen=True)
+class PairSums:
+    """Sums over two Gram matrices K and L and over their centered forms; a pair ``(2,)`` is that of K and that of L.
+
+    Attributes
+    ----------
+    n : int
+        Number of rows.
+    largest : Tensor
+        Pair max |K|.
+    trace, squares, diagonal_squares : Tensor
+        Pairs tr K̃, Σ K̃² = Σλ², and the sum of squares on the diagonal of K̃.
+    shape : Tensor
+        Pair (Σλ²)³/(Σλ³)², for the spectral fit only.
+    product, product_squares : Tensor
+        The sum of K̃ ∘ L̃, and the sum of its squares off the diagonal (for the gamma fit).
+    """
+
+    n: int
+    largest: Tensor
+    trace: Tensor
+    squares: Tensor
+    diagonal_squares: Tensor
+    shape: Tensor
+    product: Tensor
+    product_squares: Tensor
+
+    def fitted(self, method: str) -> tuple[Tensor, Tensor, Tensor]:
+        """Return the mean, the variance and the shape of the gamma distribution that is fitted to n·HSIC_b."""
+        n = float(self.n)
+        traces = self.trace.prod()
+        if method == "gamma":  # Theorem 4 of Gretton et al. (2007) and its estimates
+            # The mean diagonal entry minus the mean off-diagonal one is tr K̃/(n − 1).
+            mean = traces / (n - 1) ** 2
+            variance = 2.0 * (n - 4) * (n - 5) / ((n - 1) ** 2 * (n - 2) * (n - 3)) * self.product_squares
+            return mean, variance, mean**2 / variance
+        # The exact mean and variance of n·HSIC_b over all n! permutations (Kazi-Aoual et al., 1995).
+        spread = (n - 1) * self.squares - self.trace**2
+        rest = n * (n + 1) * self.diagonal_squares - (n - 1) * (self.trace**2 + 2 * self.squares)
+        variance = 2.0 * spread.prod() / ((n - 1) ** 2 * (n + 1) * (n - 2))
+        variance = variance + rest.prod() / ((n + 1) * n * (n - 1) * (n - 2) * (n - 3))
+        # The r-th cumulant of the limit law Σ λ_i μ_j χ²_ij is 2^(r−1) (r − 1)! Σλ^r Σμ^r, so its skewness is
+        # √8 Σλ³Σμ³/(Σλ²Σμ²)^(3/2). A gamma distribution with shape a has skewness 2/√a.
+        return traces / (n - 1) / n, variance / n**2, self.shape.prod() / 2.0
+
+
+# Thin matrices -------------------------------------------------------------------------------------------------------
+
+
+def _thin_sums(pair: ThinPair, method: str) -> PairSums | None:
+    """Return the sums from the centered features; ``None`` if the squared kernels have too large a rank."""
+    own_z = replace(pair, s=pair.z, factor_s=pair.factor_z).product()
+    own_s = replace(pair, z=pair.s, factor_z=pair.factor_s).product()
+
+    def diagonal_sums(phi: Tensor, psi: Tensor, _: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        diagonals = torch.stack([phi.square().sum(-1), psi.square().sum(-1)])
+        return diagonals.sum(-1), diagonals.square().sum(-1), diagonals.prod(0).square().sum()
+
+    trace, diagonal_squares, both = pair.over_rows(diagonal_sums)
+    entries = torch.zeros_like(both)
+    if method == "gamma":
+        # K̃ ∘ K̃ is a kernel again, with a rank of its own.
+        factor_z, factor_s = squared_factor(pair.factor_z, pair.z), squared_factor(pair.factor_s, pair.s)
+        if factor_z is None or factor_s is None:
+            return None
+        entries = replace(pair, factor_z=factor_z, factor_s=factor_s).product().square().sum() - both
+    squares = torch.stack([own_z.square().sum(), own_s.square().sum()])
+    shape = torch.stack([cubic_shape(own_z), cubic_shape(own_s)])
+    product = pair.product().square().sum()
+    return PairSums(len(pair.z), torch.ones_like(trace), trace, squares, diagonal_squares, shape, product, entries)
+
+
+# Whole matrices ------------------------------------------------------------------------------------------------------
+
+
+def _all_pairs_sums(z: Tensor, s: Tensor, kernel_z: Kernel, kernel_s: Kernel, *, method: str) -> PairSums:
+    """Return the sums of one sample in O(n) memory, from two passes over both Gram matrices."""
+    n = len(z)
+    parts = torch.arange(n, device=z.device).split(max(1, _ENTRIES // n))
+    sides = []
+    for kernel, x in ((kernel_z, z), (kernel_s, s)):
+        mean = torch.cat([kernel(x[rows], x).mean(-1) for rows in parts])
+        sides.append((kernel, x, mean - 0.5 * mean.mean()))  # K̃ = K − r1ᵀ − 1rᵀ
+    totals, largest = z.new_zeros(4, 2), z.new_zeros(2)
+    for rows in parts:
+        blocks = []
+        for kernel, x, shift in sides:
+            gram = kernel(x[rows], x)
+            blocks.append((gram.abs().amax(), gram.sub_(shift[rows].unsqueeze(-1)).sub_(shift)))
+        largest = torch.maximum(largest, torch.stack([most for most, _ in blocks]))
+        k, l = (block for _, block in blocks)
+        diagonals = torch.stack([block[torch.arange(len(rows)), rows] for block in (k, l)])
+        own = torch.stack([k.square().sum(), l.square().sum()])
+        both = k.mul_(l)
+        products = torch.stack([both.sum(), both.square().sum() - diagonals.prod(0).square().sum()])
+        totals += torch.stack([diagonals.sum(-1), own, diagonals.square().sum(-1), products])
+    shape = z.new_zeros(2)
+    if method == "spectral":
+        few = spaced_rows(n, n if n <= DENSE_ROWS else DENSE_ROWS // 2, z.device)
+        shape = torch.stack([cubic_shape(center(kernel(x[few]))) for kernel, x, _ in sides])
+    trace, squares, diagonal_squares, (product, product_squares) = totals
+    return PairSums(n, largest, trace, squares, diagonal_squares, shape, product, product_squares)
+
+
+def only_rounding(spread: Tensor, largest: Tensor, n: int) -> Tensor:
+    """Return whether rounding alone is left of Gram matrices of n rows, from tr K̃/n and max |K|."""
+    return spread <= n * torch.finfo(spread.dtype).eps * largest
+
+
+# The two fits -------------------------------------------------------------------------------------------------------
+
+
+def cubic_shape(matrix: Tensor) -> Tensor:
+    """Return (Σλ²)³/(Σλ³)² for the eigenvalues of a symmetric matrix, from traces."""
+    return matrix.square().sum() ** 3 / ((matrix @ matrix) * matrix).sum() ** 2
+
+
+def fitted_groups(
+    z: Tensor, s: Tensor, kernel_z: Kernel, kernel_s: Kernel, groups: list[Tensor], *, method: str, alpha: float
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Return Σ n_g HSIC_g of groups of rows, its p-value and critical value by the fits, and whether nothing varies.
+
+    The groups are independent, so their cumulants add up. Groups with fewer than six rows are left out.
+
+    O(n r²) time where both Gram matrices have small rank r, O(n²(d + p)) otherwise (O(n³) for the spectral fit up to
+    4,096 rows, above which the skewness comes from 2,048 rows).
+    """
+    moments = []
+    for rows in groups:
+        if len(rows) < min(6, len(z)):
+            continue
+        group = z[rows.to(z.device)], s[rows.to(z.device)], kernel_z, kernel_s
+        pair = thin_pair(*group)
+        sums = (None if pair is None else _thin_sums(pair, method)) or _all_pairs_sums(*group, method=method)
+        if bool(only_rounding(sums.trace / len(rows), sums.largest, len(rows)).any()):
+            continue
+        mean, variance, shape = sums.fitted(method)
+        third = 2.0 * variance**1.5 / shape.sqrt()
+        moments.append(torch.stack([sums.product.clamp_min(0.0) / len(rows), mean, variance, third]))
+    if not moments:
+        zero = z.new_zeros(())
+        return zero, zero, zero, zero == 0
+    statistic, mean, variance, third = torch.stack(moments).sum(0).unbind()
+    # A gamma distribution with shape a has skewness 2/√a.
+    pvalue, threshold = fitted_gamma(statistic, mean, variance, 4.0 * variance**3 / third**2, alpha)
+    return statistic, pvalue, threshold, variance <= 0
+
+
+def fitted_gamma(
+    statistic: Tensor, mean: Tensor, variance: Tensor, shape: Tensor, alpha: float
+) -> tuple[Tensor, Tensor]:
+    """Return the tail probability and critical value of a shifted gamma distribution with these moments."""
+    scale = (variance / shape).sqrt()
+    shift = mean - shape * scale
+    argument = ((statistic - shift) / scale).clamp_min(0.0)
+    shape_cpu = shape.cpu().numpy()
+    tail = torch.as_tensor(gammaincc(shape_cpu, argument.cpu().numpy()), device=mean.device)
+    quantile = torch.as_tensor(gammainccinv(shape_cpu, alpha), device=mean.device)
+    return tail, shift + scale * quantile

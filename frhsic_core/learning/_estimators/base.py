@@ -1,0 +1,354 @@
+"""The base class of the scikit-learn estimators: scaling, training and encoding.
+
+The columns of X become numbers and are scaled (``learning._estimators.columns``). S is scaled to [0, 1]
+by the minimum and maximum of the training samples, as in the paper. The target of a regression is standardized. The
+learning rate falls linearly to zero. The training runs in float32 on the chosen device. Predictions are computed in
+float64 on the CPU by plain PyTorch modules, so the prediction for a sample does not depend on the other samples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import pandas as pd
+import torch
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import Tags
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+from torch import nn
+
+from frhsic_core._arrays import ArrayLike, warn_caller
+from frhsic_core.bounds import DependenceBound, gdp_bound
+from frhsic_core.learning._data import TrainingData
+from frhsic_core.learning._estimators.columns import columns_of, fit_columns, fit_scaling, scaled
+from frhsic_core.learning._estimators.input import (
+    DTYPES,
+    LEARNING_RATE,
+    FitInput,
+    number_of_epochs,
+    read_columns,
+    read_fit,
+    seed_of,
+    standardized,
+)
+from frhsic_core.learning._estimators.warnings import (
+    FitWarning,
+    MissingAttributeWarning,
+    constant_prediction,
+    no_gain,
+    small_batch,
+    undertrained,
+    unwanted_choice,
+)
+from frhsic_core.learning._penalties import Penalty, make_penalty
+from frhsic_core.learning._selection import LambdaPath, LambdaSelection, select_lambda
+from frhsic_core.learning._stack import CHUNK, TrainedStack, cpu_threads
+from frhsic_core.learning._trainer import Trainer, resolve_device
+
+Attribute = ArrayLike | str | None
+
+
+class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Base class of the three estimators; ``frhsic_core.learning.FairClassifier`` documents the parameters."""
+
+    encoder_: nn.Sequential
+    head_: nn.Linear
+    _widths: tuple[int, ...] = (50, 4)
+    _checks: ClassVar[dict[str, Any]] = {}  # of scikit-learn, of X and y
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "epochs": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
+        "batch_size": [Interval(Integral, 1, None, closed="left")],
+        "learning_rate": [Interval(Real, 0, None, closed="neither")],
+        "widths": ["array-like", None],
+        "random_state": ["random_state"],
+        "device": [str, torch.device],
+        "dtype": [StrOptions(set(DTYPES))],
+        "penalty_settings": [dict, None],
+        "verbose": ["boolean"],
+    }
+
+    def __init__(
+        self,
+        lam: float | str = 1.0,
+        *,
+        method: str = "frhsic",
+        penalty_settings: dict[str, Any] | None = None,
+        epochs: int | str = "auto",
+        batch_size: int = 256,
+        learning_rate: float = LEARNING_RATE,
+        widths: Sequence[int] | None = None,
+        random_state: Any = None,
+        device: str = "auto",
+        dtype: str = "float32",
+        selection: LambdaSelection | dict[str, Any] | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.lam = lam
+        self.method = method
+        self.penalty_settings = penalty_settings
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.widths = widths
+        self.random_state = random_state
+        self.device = device
+        self.dtype = dtype
+        self.selection = selection
+        self.verbose = verbose
+
+    # Training ---------------------------------------------------------------------------------------------------------
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *more: Any,
+        sensitive_features: Attribute = None,
+        sample_weight: Any = None,
+        control_features: Attribute = None,
+    ) -> Self:
+        """Fit on ``X (n, d)``, classes or numbers ``y (n,)`` and the attribute(s) ``(n,)`` or ``(n, p)``.
+
+        ``sensitive_features`` may also be the name of a column of a DataFrame X, or a list of names. The columns stay
+        in X. Samples are matched by position; pandas objects whose labels are in another order are an error. A table of
+        numeric and text columns (age and sex) is one mixed attribute, with a product of kernels.
+
+        ``control_features`` are legitimate factors C, or their names in X: only the dependence given C is penalized
+        (``condition="controls"`` of FRHSIC). Labels form groups, other numbers enter by regressions in the mini-batch
+        (:func:`frhsic_core.hsic_test` has the rule). For equalized odds use
+        ``penalty_settings={"condition": "labels"}`` instead.
+
+        Columns of a DataFrame with text, categories or truth values are encoded, and missing values of X are replaced
+        by the median and marked (``learning._estimators.columns``). ``predict`` then needs a DataFrame
+        with the same columns.
+
+        A warning is given if the fit is probably not what you want (``learning._estimators.warnings``):
+        a missing attribute with λ > 0 (the model is then trained without a penalty), an attribute that is a column of
+        X or has values far from all others, too few steps, a model that predicts one class or is no better than that,
+        mini-batches that are too small, or ``lam="auto"`` without a useful λ.
+        """
+        given = read_fit(self, X, y, more, sensitive_features, sample_weight, control_features, **self._checks)
+        return self._fit(given, *self._target(y, given))
+
+    def _target(self, y: Any, given: FitInput) -> tuple[np.ndarray, str]:
+        """Return the target as numbers, 0 and 1 for classes, and the task."""
+        raise NotImplementedError
+
+    def _fit(self, given: FitInput, y: np.ndarray, task: str) -> Self:
+        """Train on checked input; ``y`` is 0 and 1 for a classification, and numbers for a regression."""
+        X, _, s, weights, control, categorical = given
+        if weights is not None:  # samples of weight zero must not even change the scaling
+            kept = weights > 0
+            X, y, weights = X[kept], y[kept], weights[kept]
+            s = None if s is None else s[kept]
+            control = None if control is None else control[kept]
+        if (y == y[0]).all():
+            what = "has one class only" if task == "classification" else f"is constant ({y[0]:g})"
+            raise ValueError(f"y {what} in the {len(y)} sample(s) that count: nothing can be learned from it.")
+        wanted = self.method != "unfair" and self.lam != 0
+        if s is None and wanted:
+            warn_caller(
+                f"sensitive_features is missing: {type(self).__name__}(lam={self.lam!r}) is trained WITHOUT a penalty "
+                "and may depend on the attribute as much as any other model. Pass fit(X, y, sensitive_features=s), or "
+                "use lam=0.",
+                MissingAttributeWarning,
+            )
+        penalized = s is not None and wanted
+        added: dict[str, Any] = {} if control is None else {"condition": "controls"}
+        if categorical:
+            added |= {"attributes": "product", "categorical": categorical}
+        penalty = self._penalty(added) if penalized else make_penalty("unfair")
+        batch_size = min(int(self.batch_size), len(X))
+        seed = seed_of(self.random_state)
+        seen = self._seen(s, weights, task, rows=len(X), seed=seed)
+        fitted = slice(None) if seen.all() else seen
+        columns = fit_columns(X[fitted], weights)
+        numbers = columns_of(X, columns)
+        offset, scale = fit_scaling(numbers[fitted], weights)
+        x = scaled(numbers, offset, scale)
+        target_offset, target_scale = 0.0, 1.0
+        counted = float(y.mean()) if penalty.condition == "positives" else 1.0  # share of a mini-batch
+        if task == "regression":
+            y, target_offset, target_scale = standardized(y, weights)
+        data = _training_data(x, y, s if penalized else None, weights, task, seen=seen)
+        if control is not None:
+            data = replace(data, control=torch.from_numpy(control).unsqueeze(0))
+        if data.s is not None:
+            data.require_variation()  # the attribute may be constant without the samples of weight zero
+        epochs = number_of_epochs(self.epochs, rows=len(x), batch_size=batch_size, learning_rate=self.learning_rate)
+        stack, index, path = self._train(data, penalty, seed=seed, epochs=epochs, penalized=penalized)
+
+        # Everything is trained: only now replace the attributes of an earlier fit.
+        self._keep(stack, index)
+        self.columns_ = columns
+        self.offset_ = offset
+        self.scale_ = scale
+        if task == "regression":
+            self.target_offset_ = target_offset
+            self.target_scale_ = target_scale
+        self.task_ = task
+        self.seed_ = seed
+        self.n_epochs_ = epochs
+        self.lambda_choice_ = None if path is None else path.choice
+        self.certificate_ = None
+        if s is not None and not seen.all():
+            self.certificate_ = self._certificate(x[~seen], s[~seen])
+        if path is not None:
+            self.lam_ = path.choice.lam
+        else:
+            self.lam_ = float(self.lam) if penalized else 0.0
+        messages = self._complaints(x, y, path, batch_size=batch_size, penalized=penalized, counted=counted)
+        for message in filter(None, messages):
+            warn_caller(message, FitWarning)
+        return self
+
+    def _seen(self, s: np.ndarray | None, weights: np.ndarray | None, task: str, *, rows: int, seed: int) -> np.ndarray:
+        """Return which samples may take part in the training in any way, ``(n,)``: all unless a guarantee is wanted."""
+        seen = np.ones(rows, dtype=bool)
+        selection = LambdaSelection.of(self.selection)
+        if selection.rule != "guarantee":
+            return seen
+        if self.lam != "auto":
+            raise ValueError(
+                f"lam is {self.lam}, so all samples train the model, and samples that train a model cannot guarantee "
+                "anything about it. Set lam='auto', which holds samples out, or use gdp_bound with other samples."
+            )
+        if task != "classification" or not hasattr(self, "predict_proba"):
+            raise ValueError(
+                f"a {type(self).__name__} has no probabilities: the rule 'guarantee' is for FairClassifier."
+            )
+        if s is None or s.shape[1] != 1:
+            raise ValueError("sensitive_features must be one attribute: the rule 'guarantee' is for one.")
+        if weights is not None:
+            raise ValueError(
+                "sample_weight is given: the bound of the rule 'guarantee' is for samples that count alike."
+            )
+        seen[selection.held_out(rows, random_state=seed)[0].numpy()] = False
+        return seen
+
+    def _certificate(self, x: np.ndarray, s: np.ndarray) -> DependenceBound:
+        """Return the bound on GDP of the probabilities of this model for scaled X that it was not trained on."""
+        selection = LambdaSelection.of(self.selection)
+        scores = torch.sigmoid(torch.from_numpy(self._outputs(x)[1]))
+        return gdp_bound(scores, sensitive_features=s, delta=selection.delta, candidates=len(selection.lams))
+
+    def _train(
+        self, data: TrainingData, penalty: Penalty, *, seed: int, epochs: int, penalized: bool
+    ) -> tuple[TrainedStack, int, LambdaPath | None]:
+        """Return a trained stack, the index of the wanted model in it, and how λ was chosen (if it was)."""
+        dtype = DTYPES[self.dtype]
+        settings: dict[str, Any] = {
+            "epochs": epochs,
+            "batch_size": int(self.batch_size),
+            "learning_rate": self.learning_rate,
+            "decay": True,
+            "widths": self._layers,
+        }
+        path: LambdaPath | None = None
+        lam = self.lam if penalized else 0.0
+        callback = print if self.verbose else None
+        if lam == "auto":
+            selection = LambdaSelection.of(self.selection)
+            # A model with a guarantee is kept as it is: after a second training nothing would be known about it.
+            final = selection.rule == "guarantee"
+            path = select_lambda(
+                data, selection=selection, penalty=penalty, random_state=seed, device=self.device, dtype=dtype,
+                callback=callback, **settings | {"epochs": epochs if final else -(-epochs // 2)},
+            )  # fmt: skip
+            if final:
+                return path.stack, path.index, path
+            lam = path.choice.lam
+        here = data.to(dtype=dtype, device=resolve_device(self.device))
+        trainer = Trainer(here, penalty=penalty, lam=float(lam), seeds=seed, **settings)
+        return trainer.fit(callback=callback), 0, path
+
+    def _keep(self, stack: TrainedStack, index: int) -> None:
+        """Keep the networks and the history of one model of a stack."""
+        encoder, head = stack.lone(index)
+        if not all(bool(p.isfinite().all()) for p in (*encoder.parameters(), *head.parameters())):
+            raise ValueError(
+                f"the training diverged to NaN at learning_rate={self.learning_rate:g}: use a smaller one, such as "
+                "0.001."
+            )
+        self.encoder_ = encoder.double().cpu()
+        self.head_ = head.double().cpu()
+        columns = ("loss", "penalty", "ratio", "metric")
+        self.history_ = pd.DataFrame({name: stack.history[name][:, index] for name in columns})
+
+    def _complaints(
+        self, x: np.ndarray, y: np.ndarray, path: LambdaPath | None, *, batch_size: int, penalized: bool, counted: float
+    ) -> Iterator[str | None]:
+        """Yield what is probably wrong with the model; ``counted`` is the share of samples that the penalty uses."""
+        if penalized:
+            yield small_batch(batch_size * counted, batch_size=batch_size)
+        if path is not None:
+            yield unwanted_choice(path.choice, self.certificate_)
+        rate = self.learning_rate
+        steps = -(-len(x) // batch_size)
+        short = undertrained(epochs=self.n_epochs_, steps_per_epoch=steps, learning_rate=rate, penalized=penalized)
+        yield short
+        if short is None:
+            rows = np.linspace(0, len(x) - 1, min(len(x), 10_000)).astype(int)
+            output = self._outputs(x[rows])[1]
+            tried = None if path is None else path.stack.output(x[rows[:2000]]).double().cpu().numpy()
+            classes = hasattr(self, "classes_")
+            flat = constant_prediction(output, classes=classes, tried=tried, lam=self.lam_, learning_rate=rate)
+            yield flat or no_gain(output, y[rows], task=self.task_, lam=self.lam_, learning_rate=rate)
+
+    def _penalty(self, added: dict[str, Any]) -> Penalty:
+        """Return the penalty; ``added`` are settings that the data imply, unless the user has set them."""
+        return make_penalty(self.method, **(added | dict(self.penalty_settings or {})))
+
+    # Using ------------------------------------------------------------------------------------------------------------
+
+    def _forward(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Check and scale X; return Z ``(n, d)`` and the head's output ``(n,)``, float64."""
+        check_is_fitted(self)
+        return self._outputs(scaled(read_columns(self, X), self.offset_, self.scale_))
+
+    @torch.no_grad()
+    def _outputs(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return Z ``(n, d)`` and the head's output ``(n,)`` for scaled X."""
+        with cpu_threads(len(x) * max(x.shape[1], *self._layers)):
+            z = torch.cat([self.encoder_(block) for block in torch.from_numpy(x).split(CHUNK)])
+            return z.numpy(), self.head_(z).squeeze(-1).numpy()
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Return the representation Z, ``(n, widths[-1])``."""
+        return self._forward(X)[0]
+
+    @property
+    def _layers(self) -> tuple[int, ...]:
+        """The width of each layer of the encoder."""
+        return self._widths if self.widths is None else tuple(self.widths)
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self._layers[-1])
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+def _training_data(
+    x: np.ndarray, y: np.ndarray, s: np.ndarray | None, weights: np.ndarray | None, task: str, *, seen: np.ndarray
+) -> TrainingData:
+    """Return checked arrays as one dataset, with the attributes of the samples ``seen`` scaled to [0, 1]."""
+    if s is not None:
+        width = np.ptp(s[seen], axis=0)
+        s = (s - s[seen].min(0)) / np.where(width > 0, width, 1.0)  # a constant attribute is refused below
+
+    def dataset(values: np.ndarray) -> torch.Tensor:
+        return torch.from_numpy(np.ascontiguousarray(values, dtype=np.float64)).unsqueeze(0)
+
+    return TrainingData(
+        dataset(x), dataset(y), None if s is None else dataset(s), None if weights is None else dataset(weights), task
+    )

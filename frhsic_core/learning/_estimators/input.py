@@ -1,0 +1,379 @@
+"""Reading and checking the parameters of an estimator and the data that are passed to its ``fit``.
+
+scikit-learn checks shapes and numbers. The checks here are our own where its message does not name the column, the
+value or the call that a user needs.
+"""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+import pandas as pd
+import torch
+from scipy import sparse
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import _check_sample_weight, validate_data
+
+from frhsic_core._arrays import ArrayLike, as_tensor, read_mixed, require_same_rows, warn_caller
+from frhsic_core.auditing._input import as_frame, far_codes
+from frhsic_core.joint._given import read_given
+from frhsic_core.learning._estimators.columns import coded, columns_of, has_categories
+from frhsic_core.learning._estimators.warnings import FitWarning
+from frhsic_core.learning._penalties import make_penalty
+from frhsic_core.learning._selection import LambdaSelection
+from frhsic_core.learning._stack import require_lambdas
+from frhsic_core.learning._trainer import resolve_device
+
+DTYPES = {"float32": torch.float32, "float64": torch.float64}
+STEPS = 600  # steps of epochs="auto" at the default learning rate
+FEWER_STEPS = 400  # the same for fewer than MANY_ROWS samples, which more steps would overfit
+MANY_ROWS = 4000
+FEWEST_EPOCHS = 8  # and at least this many epochs
+LEARNING_RATE = 5e-3  # the default; a smaller one makes as many more steps
+FARTHEST = 1e5  # typical distances of S from its median: float32 then has a resolution of 1e5 · 6e-8 = .006 of one
+
+
+# Data -----------------------------------------------------------------------------------------------------------------
+
+
+class FitInput(NamedTuple):
+    """The checked input of ``fit``."""
+
+    X: np.ndarray | pd.DataFrame  # (n, d), float64, NaN where missing; a DataFrame if a column is a category
+    y: np.ndarray  # (n,), numbers or labels as given
+    s: np.ndarray | None  # (n, p), float64
+    weights: np.ndarray | None  # (n,), float64
+    control: np.ndarray | None = None  # (n, q + 1), float64: normal scores, then the code of the group
+    categorical: tuple[int, ...] = ()  # columns of s that are codes of categories
+
+
+def read_fit(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    more: tuple[Any, ...],
+    s: Any,
+    sample_weight: Any,
+    control: Any = None,
+    **checks: Any,
+) -> FitInput:
+    """Check the parameters of an estimator and everything that is passed to its ``fit``.
+
+    ``more`` are further positional arguments of ``fit``, which are an error. ``checks`` are options of
+    :func:`sklearn.utils.validation.validate_data`.
+    """
+    check_parameters(estimator)
+    require_aligned(X, y, s, sample_weight)
+    if checks.get("y_numeric"):
+        require_numbers(y)
+    values, target = _read_data(estimator, X, y, more, **checks)
+    require_labels(target)
+    attribute, categorical = None, cast(tuple[int, ...], ())
+    if s is not None:
+        named = _by_name(s, X, len(values))
+        attribute, categorical = _read_attribute(named, len(values))
+        if named is s:  # whoever names a column of X knows that it is there
+            warn_of_attribute(X, as_frame(s, "sensitive_features", "sensitive"))
+    weights = None
+    if sample_weight is not None:
+        weights = _check_sample_weight(sample_weight, values, dtype=np.float64, ensure_non_negative=True)
+        if not (weights > 0).any():
+            raise ValueError("sample_weight is zero everywhere: at least one row needs a positive weight.")
+    if control is not None:
+        require_same_rows(X if hasattr(X, "iloc") else y, control, names=("X", "control_features"))
+        named = _by_name(control, X, len(values), name="control_features")
+        control = read_given(named, len(values), name="control_features").rows.numpy()
+    return FitInput(values, target, attribute, weights, control, categorical)
+
+
+def require_numbers(y: Any, *, name: str = "y") -> None:
+    """Raise ``ValueError`` for a target with text or dates where numbers are needed."""
+    values = np.asarray(y).ravel()
+    may_have_text = values.dtype.kind in "OUS"
+    text = next((value for value in values if isinstance(value, str | bytes)), None) if may_have_text else None
+    if text is not None or values.dtype.kind in "Mm":
+        shown = f"dates (first: {values[0]})" if text is None else f"text (first: {str(text)!r})"
+        raise ValueError(
+            f"{name} has {shown}, but numbers are needed: convert it first, or use a classifier if it has two classes."
+        )
+
+
+def require_labels(y: np.ndarray) -> None:
+    """Raise ``ValueError`` for missing labels among text, which scikit-learn's check of numbers does not find."""
+    if y.dtype == object and (missing := int(pd.isna(y).sum())):
+        raise ValueError(f"y has {missing} missing values: drop those rows first.")
+
+
+def two_classes(y: np.ndarray, *, advice: str) -> np.ndarray:
+    """Return the classes of y, sorted; raise ``ValueError`` unless there are two. The ``advice`` is for more."""
+    require_labels(y)
+    check_classification_targets(y)
+    kind = type_of_target(y, input_name="y")
+    if kind != "binary":
+        raise ValueError(
+            f"Only binary classification is supported. The type of the target is {kind}. Join the classes of y to two, "
+            f"or train one model for each class: {advice}."
+        )
+    classes = np.unique(y)
+    if len(classes) < 2:
+        only = next(iter(classes.tolist()), None)
+        raise ValueError(f"y has one class only ({only!r}): a classifier needs samples of both classes.")
+    return classes
+
+
+def require_features(X: Any) -> None:
+    """Raise ``ValueError`` for a table without columns."""
+    shape = tuple(getattr(X, "shape", ()))
+    if shape[1:] == (0,):
+        raise ValueError(
+            f"X has 0 feature(s) (shape={shape}) while a minimum of 1 is required: pass a table with columns."
+        )
+
+
+def warn_of_attribute(X: Any, s: pd.DataFrame) -> None:
+    """Warn if a column of X is one of the attributes, by its values."""
+    if sparse.issparse(X):
+        return
+    table = X if isinstance(X, pd.DataFrame) else pd.DataFrame(np.asarray(X))
+    for name, attribute in s.items():
+        values = attribute.to_numpy()
+        for other, column in table.items():
+            if not column.isna().any() and column.iloc[0] == values[0] and (column.to_numpy() == values).all():
+                warn_caller(
+                    f"column {other!r} of X is the sensitive attribute {name!r}: the model can use it directly, and "
+                    "predictions need it of every person. Leave it out of X, unless this is what you want.",
+                    FitWarning,
+                )
+                return
+
+
+def _read_data(estimator: Any, X: Any, y: Any, more: tuple[Any, ...], **checks: Any) -> tuple[Any, np.ndarray]:
+    """Return X and y, checked by scikit-learn."""
+    if more:
+        raise TypeError(
+            "fit takes only X and y by position: write fit(X, y, sensitive_features=s) for the attribute, and "
+            "sample_weight=w for weights."
+        )
+    require_features(X)
+    _check_columns(X)
+    options = checks | {"dtype": np.float64, "ensure_all_finite": "allow-nan"}
+    try:
+        if has_categories(X):
+            return X, validate_data(estimator, coded(X), y, **options)[1]
+        return validate_data(estimator, X, y, **options)
+    except (TypeError, ValueError) as error:
+        text = _text_columns(X)
+        if not text:
+            raise
+        shown = ", ".join(text[:5]) + (f" and {len(text) - 5} more" if len(text) > 5 else "")
+        raise ValueError(
+            f"X has text in {shown}: could not convert string to float. Pass a DataFrame, whose columns of text are "
+            "read as categories, or encode or drop such columns."
+        ) from error
+
+
+def _check_columns(X: Any) -> None:
+    """Raise ``ValueError`` for columns with the same name, and for dates, which have no scale."""
+    if isinstance(X, pd.DataFrame):  # others have no repeated names
+        repeated = X.columns[X.columns.duplicated()].unique()
+        if len(repeated):
+            raise ValueError(
+                f"X has several columns named {', '.join(map(repr, repeated))}: give each column a name of its own, or "
+                "pass X.to_numpy()."
+            )
+        dates = [
+            repr(name) for name, kind in zip(X.columns, X.dtypes, strict=True) if getattr(kind, "kind", "") in "Mm"
+        ]
+    else:
+        dates = ["all"] if getattr(getattr(X, "dtype", None), "kind", "") in ("M", "m") else []
+    if dates:
+        raise ValueError(
+            f"X has dates in column {', '.join(dates)}: turn them into numbers first, such as years "
+            "(X[name].dt.year) or days since a date, or drop them."
+        )
+
+
+def require_aligned(X: Any, y: Any, s: Any, sample_weight: Any) -> None:
+    """Raise ``ValueError`` for pandas objects whose row labels are in another order than those of X (or of y)."""
+    first, name = (X, "X") if hasattr(X, "iloc") else (y, "y")
+    for other, what in ((y, "y"), (s, "sensitive_features"), (sample_weight, "sample_weight")):
+        if what != name:
+            require_same_rows(first, other, names=(name, what))
+
+
+def _text_columns(X: Any) -> list[str]:
+    """Return the columns of an array with text that is not a number, each with its first such value."""
+    found = []
+    for i, values in enumerate(X.T if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "OUS" else ()):
+        text = [value for value in values.tolist() if isinstance(value, str | bytes) and not _is_number(value)]
+        if text:
+            found.append(f"column {i} (first: {text[0]!r})")
+    return found
+
+
+def _is_number(text: str | bytes) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _read_attribute(s: Any, rows: int) -> tuple[np.ndarray, tuple[int, ...]]:
+    """Return the attribute(s) as ``(n, p)`` float64 and the places of codes."""
+    s, categorical = read_mixed(s, name="sensitive_features")
+    tensor = as_tensor(s, name="sensitive_features").detach().cpu().double()
+    if tensor.ndim == 1:
+        tensor = tensor.unsqueeze(-1)
+    if tensor.ndim != 2 or tensor.shape[0] != rows:
+        raise ValueError(
+            f"sensitive_features has shape {tuple(tensor.shape)} but X has {rows} rows: one row per sample is needed."
+        )
+    if not bool(torch.isfinite(tensor).all()):
+        bad = int((~torch.isfinite(tensor)).sum())
+        raise ValueError(
+            f"sensitive_features has {bad} NaN or infinite values: drop those rows first. Do not fill them in, because "
+            "the penalty would then use invented values."
+        )
+    constant = (tensor == tensor[:1]).all(0)
+    if bool(constant.any()):
+        column = int(constant.nonzero()[0])
+        raise ValueError(f"sensitive_features is constant (column {column}): nothing can depend on it. Drop it.")
+    for column in set(range(tensor.shape[1])) - set(categorical):
+        require_resolution(tensor[:, column].numpy(), str(column))
+        if said := far_codes(tensor[:, column].numpy(), f"sensitive_features (column {column})"):
+            warn_caller(said, FitWarning)
+    return tensor.numpy(), categorical
+
+
+def require_resolution(s: np.ndarray, name: str, *, more: str = "") -> None:
+    """Raise ``ValueError`` if one value is so far away that the differences between the others are rounded away."""
+    middle = np.median(s)
+    distance = np.abs(s - middle)
+    if distance.max() > FARTHEST * np.median(distance[distance > 0]):
+        raise ValueError(
+            f"sensitive_features has the value {s[distance.argmax()]:.6g} (column {name}), more than {FARTHEST:,.0f} "
+            f"times as far from the median {middle:.6g} as the other values typically are: their differences would be "
+            "rounded away. If it is a code for missing values, drop these rows. Otherwise pass the logarithm or the "
+            f"ranks of the attribute.{more}"
+        )
+
+
+def _by_name(s: Any, X: Any, rows: int, *, name: str = "sensitive_features") -> ArrayLike:
+    """Replace names of columns by the columns, which stay in X."""
+    named = isinstance(s, str) or (isinstance(s, list | tuple) and len(s) > 0 and all(isinstance(v, str) for v in s))
+    if not named or (not isinstance(s, str) and len(s) == rows):
+        return s  # a text for each row: reading it as numbers reports the error
+    columns = list(getattr(X, "columns", ()))
+    names = [s] if isinstance(s, str) else list(s)
+    if not columns:
+        raise TypeError(
+            f"{name} is {s!r}, a name, but X is not a DataFrame: pass the values, one for each row. After "
+            "another step of a pipeline X has become an array; then use "
+            f"pipeline.fit(X, y, fairclassifier__{name}=X[{s!r}])."
+        )
+    missing = [column for column in names if column not in columns]
+    if missing:
+        raise ValueError(
+            f"{name} is {s!r}, but X has no column {', '.join(map(repr, missing))}. Its columns are "
+            f"{', '.join(map(repr, columns))}."
+        )
+    return X[names]
+
+
+def read_columns(estimator: Any, X: Any) -> np.ndarray:
+    """Return X as the numbers that a fitted estimator was trained on, before scaling."""
+    plan = estimator.columns_
+    if plan is None:
+        return validate_data(estimator, X, dtype=np.float64, reset=False)
+    frame = isinstance(X, pd.DataFrame)
+    if any("levels" in entry for entry in plan) and not frame:
+        raise ValueError("X has no column names, but the model was fitted with categories: pass a DataFrame.")
+    numbers = coded(X) if has_categories(X) else X
+    values = validate_data(estimator, numbers, dtype=np.float64, reset=False, ensure_all_finite="allow-nan")
+    return columns_of(X if frame else values, plan)
+
+
+def standardized(y: np.ndarray, weights: np.ndarray | None) -> tuple[np.ndarray, float, float]:
+    """Return the target with mean 0 and variance 1, and its former mean and standard deviation."""
+    mean = float(np.average(y, weights=weights))
+    spread = float(np.sqrt(np.average((y - mean) ** 2, weights=weights)))
+    spread = spread if spread > 0 else 1.0
+    return (y - mean) / spread, mean, spread
+
+
+# Parameters -----------------------------------------------------------------------------------------------------------
+
+
+def check_parameters(model: Any) -> None:
+    """Raise ``ValueError`` for a parameter of an estimator that cannot be used, with its name, value and choices."""
+    model._validate_params()
+    if model.lam != "auto":
+        require_lambdas([model.lam], given=model.lam, alternative=", or 'auto'")
+    if not model._layers or not all(isinstance(width, int | np.integer) and width > 0 for width in model._layers):
+        raise ValueError(
+            f"widths is {model.widths!r}: give positive whole numbers, such as (50, 4). The last is the dimension of Z."
+        )
+    resolve_device(model.device)
+    # A model without a penalty may share the settings of the models that it is compared with.
+    make_penalty(model.method, **(model.penalty_settings or {} if model.method != "unfair" else {}))
+    LambdaSelection.of(model.selection)
+
+
+def seed_of(random_state: Any) -> int:
+    """Return ``random_state`` if it is a whole number, and otherwise a new seed from it or, for None, from nothing.
+
+    scikit-learn would draw from NumPy's global generator for None, and so change what the caller draws next.
+    """
+    if isinstance(random_state, Integral):
+        return int(random_state)
+    source = np.random.RandomState() if random_state is None else random_state
+    return int(source.randint(np.iinfo(np.int32).max))
+
+
+def number_of_epochs(epochs: int | str, *, rows: int, batch_size: int, learning_rate: float = LEARNING_RATE) -> int:
+    """Return the number of epochs; ``"auto"`` gives 600 steps, 400 with fewer than 4,000 samples, and 8 epochs or more.
+
+    A model with a penalty first becomes constant, which makes the penalty small, and learns afterwards. If it is
+    stopped early, it looks fair and is useless. Steps × learning rate is about how far Adam can move a weight, so a
+    learning rate below the default gives as many more steps.
+
+    Examples
+    --------
+    >>> [number_of_epochs("auto", rows=n, batch_size=256) for n in (1000, 5000, 50_000)]
+    [100, 30, 8]
+    >>> number_of_epochs("auto", rows=5000, batch_size=256, learning_rate=1e-3)
+    150
+    """
+    if epochs != "auto":
+        return int(epochs)
+    per_epoch = -(-rows // min(int(batch_size), rows))
+    steps = (FEWER_STEPS if rows < MANY_ROWS else STEPS) * max(1.0, LEARNING_RATE / learning_rate)
+    return max(FEWEST_EPOCHS, int(np.ceil(steps / per_epoch)))
+
+
+def favorable_class(y: Any, classes: np.ndarray, named: Any, *, condition: str | None) -> Any:
+    """Return the class that counts as y = 1: the named one, the last of an ordered categorical, or the larger label.
+
+    ``y`` are the labels as given, ``classes`` their sorted values, and ``named`` is the parameter ``positive_class``.
+    With the condition ``"positives"`` the choice decides whom the penalty protects. Then labels that do not show it
+    (text, or numbers other than 0 and 1, −1 and 1) give a ``FitWarning``.
+    """
+    labels = classes.tolist()
+    if named is not None:
+        if named not in labels:
+            shown = " and ".join(map(repr, labels))
+            raise ValueError(f"positive_class is {named!r}, but y has the classes {shown}: choose one of them.")
+        return labels[labels.index(named)]
+    dtype = getattr(y, "dtype", None)
+    if isinstance(dtype, pd.CategoricalDtype) and dtype.ordered:
+        return [category for category in dtype.categories.tolist() if category in labels][-1]
+    if condition == "positives" and not any(set(labels) <= pair for pair in ({0, 1}, {-1, 1})):
+        warn_caller(
+            f"condition='positives' protects the samples of one class, and {labels[-1]!r} was taken because it comes "
+            f"after {labels[0]!r} in sorted order. Set positive_class={labels[0]!r} or positive_class={labels[-1]!r}.",
+            FitWarning,
+        )
+    return labels[-1]

@@ -1,0 +1,375 @@
+"""FRHSIC: the joint route as a penalty."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
+
+from frhsic_core._choices import one_of
+from frhsic_core.joint._contraction import (
+    Frame,
+    GradientTerm,
+    centered_product,
+    contraction_weights,
+    correlation,
+    gram_term,
+    inner_product,
+    output_term,
+    own_product,
+    unit_factor,
+)
+from frhsic_core.joint._factors import factor
+from frhsic_core.joint._fused import can_fuse_batch, fused_batch_term, fused_output_term
+from frhsic_core.kernels import (
+    Categorical,
+    Gaussian,
+    InverseMultiquadric,
+    Kernel,
+    Laplacian,
+    MultiScale,
+    Product,
+    median_bandwidth,
+)
+from frhsic_core.learning._data import Batch
+from frhsic_core.learning._penalties.base import BandwidthPolicy, KernelPenalty, Setup, counted
+from frhsic_core.learning._penalties.conditional import CONDITIONS, conditional_terms, prepare_given
+from frhsic_core.learning._penalties.scaling import lone_whitening, threadless_product
+
+FORMS = ("biased", "unbiased", "normalized")
+PLACES = ("representation", "output", "both")
+ATTRIBUTES = ("joint", "product", "sum")
+LARGEST_RANK = 64  # of features of S: with more of them the exponentials are as fast
+BLOCK = 128  # rows of a block of pairs: it stays in the cache of a core
+KERNELS: dict[str, Callable[[Tensor], Kernel]] = {
+    "gaussian": Gaussian,
+    "multi_scale": MultiScale,
+    "laplacian": Laplacian,
+    "imq": InverseMultiquadric,
+}
+
+
+def _attribute_bandwidth(s: Tensor, rule: str | float) -> Tensor:
+    """Return σ_S of ``(..., n, p)`` as ``(...)``: a number, the median over the training rows, or the reference's."""
+    if isinstance(rule, str):
+        if rule == "median":
+            return median_bandwidth(s, max_points=2000)
+        if rule == "first_1000":
+            return median_bandwidth(s[..., :1000, :]) + 1e-5
+        raise ValueError(f"bandwidth_s is {rule!r}: choose 'median', 'first_1000' or a positive number.")
+    if not rule > 0:
+        raise ValueError(f"bandwidth_s is {rule}: it must be positive.")
+    return s.new_full(s.shape[:-2], float(rule))
+
+
+class FRHSIC(KernelPenalty):
+    r"""HSIC between Z and S on the mini-batch, the paper's ``eq:frhsic_objective``, and its variants.
+
+    .. math:: \mathrm{HSIC}(Z,S) = \sum_{ij} k(z_i,z_j)\,A_{ij},\qquad A = \text{centered } L \text{ over } m^2 .
+
+    O(m²d) time and O(m²) memory for a batch of m rows; the gradient is written out.
+
+    The default is the **recommended form**, whitened FRHSIC: the biased HSIC of Z, whitened in the batch, with a moving
+    average of the bandwidth, plus the biased HSIC of the head's output with a linear kernel. The chapter on variants
+    shows how it was chosen. The encoder should have a low-dimensional Z, such as 4. The paper's own forms are
+    ``protocol="text"`` and ``"reference"`` of ``make_penalty``.
+
+    λ means the same here, in :class:`frhsic_core.HSICLoss` and in the estimators. A loss ``task + lam * FRHSIC()`` is
+
+    ``task + HSICLoss(lam)(whiten(z), s) + HSICLoss(lam, kernel_z=Linear())(output, s)``
+
+    up to the bandwidths, which ``HSICLoss`` takes from each batch; with the same bandwidths value and gradient agree.
+
+    Parameters
+    ----------
+    estimator : {"biased", "unbiased", "normalized"}
+        The paper and the default use ``"biased"``. Its floor of order 1/m shrinks when Z collapses, which whitening
+        prevents. ``"unbiased"`` has no floor. ``"normalized"`` is a correlation, which neither rescaling nor shrinking
+        Z or the output lowers; it is larger, and needs a smaller λ.
+    on : {"representation", "output", "both"}
+        Penalize Z; or the head's output with a linear kernel, the fixed-head form (Theorem 4.3); or both.
+    output_weight : float
+        Weight of the term on the head's output, relative to the term on Z, if ``on`` is ``"both"``.
+    kernel, kernel_s : {"gaussian", "multi_scale", "laplacian", "imq"}
+        Kernels on Z and on S. ``"multi_scale"`` is the mean of the Gaussians at 2, 1, ½ and ¼ of the bandwidth
+        (:class:`frhsic_core.kernels.MultiScale`).
+    bandwidth : BandwidthPolicy, str or float
+        Policy for σ_Z; by default a moving average of the batches' medians.
+    bandwidth_s : float, "median" or "first_1000"
+        σ_S, fixed: a number, the median over (2,000 evenly spaced) training rows, or that of the first 1,000 rows plus
+        1e-5 as in the released code.
+    attributes : {"joint", "product", "sum"}
+        For several attributes: one Gaussian on the vector, a product of Gaussians, or a sum of criteria.
+    scale : {"whiten", "standardize", None, "minmax"}
+        Scaling of Z in the batch. The chapter on the bandwidth trap compares them. Whitening needs batches of several
+        times as many rows as Z has columns, and a Z with no more dimensions than X can fill; otherwise the remaining
+        directions, which are scaled up, keep the attribute.
+    condition, minimum_rows
+        ``"positives"`` (equal opportunity), ``"labels"`` (equalized odds) or ``"controls"`` (given control features);
+        see ``Penalty`` and ``learning._penalties.conditional``. Groups of a batch with fewer than
+        ``minimum_rows`` rows count as zero.
+    categorical : sequence of int
+        Columns of S that are codes of categories: their kernel is 1 for equal codes and 0 otherwise. With
+        ``attributes="product"`` age and sex are penalized together.
+    """
+
+    key = "frhsic"
+    conditions = (None, "positives", *CONDITIONS)
+    categorical: tuple[int, ...] = ()
+    sigma_s: Tensor
+    attribute_rows: Tensor
+
+    def __init__(
+        self,
+        *,
+        estimator: str = "biased",
+        on: str = "both",
+        output_weight: float = 1.0,
+        kernel: str = "gaussian",
+        kernel_s: str = "gaussian",
+        bandwidth: BandwidthPolicy | str | float = "moving_average",
+        bandwidth_s: str | float = "median",
+        attributes: str = "joint",
+        scale: str | None = "whiten",
+        condition: str | None = None,
+        minimum_rows: int = 4,
+        categorical: Sequence[int] = (),
+    ) -> None:
+        super().__init__(bandwidth=bandwidth, scale=scale, condition=condition, minimum_rows=minimum_rows)
+        for name, value, allowed in (
+            ("estimator", estimator, FORMS),
+            ("on", on, PLACES),
+            ("attributes", attributes, ATTRIBUTES),
+            ("kernel", kernel, tuple(KERNELS)),
+            ("kernel_s", kernel_s, tuple(KERNELS)),
+        ):
+            one_of(name, value, allowed)
+        if estimator == "unbiased" and condition in CONDITIONS:
+            raise ValueError(
+                f"estimator='unbiased' has no form with condition={condition!r}: use 'biased' or 'normalized'."
+            )
+        if not 0 <= output_weight < float("inf"):
+            raise ValueError(f"output_weight is {output_weight}: it must be zero or positive.")
+        self.estimator = estimator
+        self.on = on
+        self.output_weight = float(output_weight)
+        self.kernel = kernel
+        self.kernel_s = kernel_s
+        self.bandwidth_s = bandwidth_s
+        self.attributes = attributes
+        if categorical:  # not set otherwise, so that the recorded settings of other penalties stay as they are
+            if attributes == "joint":
+                raise ValueError("categorical needs attributes='product' or 'sum': one kernel for each column.")
+            self.categorical = tuple(int(a) for a in categorical)
+
+    def prepare(self, setup: Setup) -> None:
+        super().prepare(setup)
+        s = setup.s
+        if self.estimator == "unbiased" and self.weighted:
+            raise ValueError("estimator='unbiased' has no form with sample weights: use 'biased' or 'normalized'.")
+        columns = [s] if self.attributes == "joint" else list(s.split(1, dim=-1))
+        sigma = torch.stack([_attribute_bandwidth(column, self.bandwidth_s) for column in columns], dim=-1)
+        self.register_buffer("sigma_s", sigma.to(setup.data.x.dtype)[setup.dataset])
+        samples, widths = torch.cat(columns), sigma.mT.flatten()
+        rows = None if self.attributes == "product" else self._features(samples, widths)
+        self._thin = rows is not None
+        if rows is None and self.attributes != "product":  # in units in which a Gaussian kernel is 2^(−|s − s'|²/2)
+            rows = (samples - samples.mean(-2, keepdim=True)) * (math.log2(math.e) ** 0.5 / widths[:, None, None])
+        if rows is not None:
+            rows = rows.to(s).reshape(len(columns), -1, rows.shape[-1])
+            self.register_buffer("attribute_rows", rows, persistent=False)
+        self._given = prepare_given(self.condition, setup.data) if self.condition in CONDITIONS else None
+
+    def _features(self, samples: Tensor, widths: Tensor) -> Tensor | None:
+        """Return Φ of single columns of S, ``(..., n, rank)``, with L = ΦΦᵀ up to what centering removes.
+
+        On a CPU a product of thin matrices takes a third of the time of a matrix of exponentials. ``None`` where no
+        step would use it.
+        """
+        plain = not (self.weighted or self.categorical or self.condition or self.estimator == "unbiased")
+        smooth = samples.shape[-1] == 1 and self.kernel_s in ("gaussian", "multi_scale")
+        if samples.device.type != "cpu" or not plain or not smooth:
+            return None
+        found: list[Tensor] = []
+        for s, width in zip(samples.double(), widths.tolist(), strict=True):
+            thin = factor(KERNELS[self.kernel_s](width), s)
+            if thin is None or not 0 < thin.rank <= 2 * LARGEST_RANK:
+                return None
+            features = torch.cat([thin(part).to(samples.dtype) for part in s.split(2**13)])
+            size = features.square().amax(0)
+            found.append(features[:, size > 0.1 * torch.finfo(samples.dtype).eps * size.amax()].mT)
+        rows = pad_sequence(found, batch_first=True).mT.contiguous()  # the features of a row side by side
+        return rows if rows.shape[-1] <= LARGEST_RANK else None
+
+    def terms(self, batch: Batch, *, refresh: bool = False) -> list[GradientTerm | Tensor]:
+        if self._is_lone(batch) and (lone := self._lone_terms(batch, refresh=refresh)):
+            return lone
+        weights, enough = self.row_weights(batch)
+        terms: list[GradientTerm | Tensor] = []
+        z = batch.z
+        rows = z.shape[-2]
+        if self.estimator == "unbiased" and rows < 4:
+            return [0.0 * batch.output.sum(-1)]  # fewer than four rows define no unbiased estimate
+        conditional = self._given is not None
+        fused = self._fuses(z, weights) and not conditional
+        if self.on != "output" or refresh:
+            # A frame returns gradients of functions of distances, which these two kernels are.
+            frame = self.frame(z, weights) if self.kernel in ("gaussian", "imq") and not conditional else None
+            z = self.scaled(z, weights) if frame is None else frame.u
+            known = frame.exponents if frame and frame.back and not fused and self.on != "output" else None
+            kernel_z = KERNELS[self.kernel](self.renew(z, refresh=refresh, enough=enough, exponents=known))
+        if self._given is not None:
+            operator = self._given(batch, weights, minimum_rows=self.minimum_rows)
+            scaled_z = None if self.on == "output" else (z, kernel_z)
+            output = None if self.on == "representation" else batch.output
+            return conditional_terms(
+                operator,
+                self._grams(batch),
+                scaled_z,
+                output,
+                normalized=self.estimator == "normalized",
+                output_weight=self.output_weight if self.on == "both" else 1.0,
+            )
+        factor = 1.0 if self.estimator == "normalized" else unit_factor(rows, self.estimator, weights)
+        if fused and self.on != "output":
+            assert frame is not None
+            return self._fused_terms(batch, frame, factor)
+        for centered, own in self._attributes(batch, weights):
+            if self.on != "output":
+                function = inner_product(centered) if own is None else correlation(centered, own, row_weights=weights)
+                terms.append(gram_term(frame or z, kernel_z, function, factor=factor))
+            if self.on != "representation":
+                weight = factor * (self.output_weight if self.on == "both" else 1.0)
+                terms.append(output_term(batch.output, centered, own, row_weights=weights, factor=weight))
+        return counted(terms, enough)
+
+    def _fuses(self, z: Tensor, weights: Tensor | None) -> bool:
+        """Return whether the fused kernels compute this penalty: equal weights, and Gaussian kernels on both sides."""
+        if not z.is_cuda or self._thin or weights is not None or self.estimator == "unbiased":
+            return False
+        gaussian = self.kernel == self.kernel_s == "gaussian" and self.attributes != "product" and not self.categorical
+        return gaussian and can_fuse_batch(z)
+
+    def _fused_terms(self, batch: Batch, frame: Frame, factor: float) -> list[GradientTerm | Tensor]:
+        terms: list[GradientTerm | Tensor] = []
+        options: dict[str, Any] = {"normalized": self.estimator == "normalized", "factor": factor}
+        for a in range(len(self.attribute_rows)):
+            rows = self._rows_of_attribute(a, batch.rows)
+            term, own = fused_batch_term(frame, rows, self.sigma_z, **options)
+            terms.append(term)
+            if self.on == "both":
+                weighted = options | {"factor": factor * self.output_weight}
+                terms.append(fused_output_term(batch.output, rows, own, **weighted))
+        return terms
+
+    def _is_lone(self, batch: Batch) -> bool:
+        """Return whether this is a step of one model with the recommended form of Z and features of S, on a CPU."""
+        form = self.scale == "whiten" and self.kernel == "gaussian" and self.estimator == "biased"
+        plain = form and self.on != "output" and self._thin and batch.weights is None and len(batch.z) == 1
+        plain = plain and batch.z.device.type == "cpu"
+        return plain and batch.z.requires_grad and torch.is_grad_enabled()
+
+    @np.errstate(all="ignore")  # of a training that diverges; torch does not warn either
+    def _lone_terms(self, batch: Batch, *, refresh: bool) -> list[GradientTerm | Tensor]:
+        """Return the terms of one model on a CPU, where a step consists of many calls on small arrays.
+
+        It returns none if σ_Z is so small that the rounding of |z_i − z_j|² would count.
+        A call of NumPy takes a fraction of the time of one of torch. Rows of samples are columns of arrays here, and
+        the features of several criteria stand below each other, so that their sum is one criterion.
+        """
+        z = batch.z.detach().numpy()[0]
+        m = len(z)
+        white, back = lone_whitening(z)
+        left, right = halves(white)
+        sigma = self.renew_lone(left, right, refresh=refresh)
+        if not sigma**2 > 1e4 * np.finfo(z.dtype).eps * right[-1].max():
+            return []
+        features = self.attribute_rows.numpy().take(batch.rows.numpy()[0], 1).swapaxes(1, 2).reshape(-1, m)
+        features -= np.add.reduce(features, 1, keepdims=True) / m
+        sums = pair_sums(left * (-math.log2(math.e) / sigma**2), right, features)
+        mass = -2.0 * sums[-1]  # of the row of −½
+        direction = back(sums[:-1] - mass * right[:-2]).T.astype(z.dtype, order="C")
+        value = torch.from_numpy(np.add.reduce(mass, keepdims=True) / m**2)
+        term = GradientTerm(value, batch.z, torch.from_numpy(direction[None]), 2.0 / (m * sigma) ** 2)
+        if self.on == "representation":
+            return [term]
+        f = batch.output.detach().numpy()[0]
+        along = np.einsum("ij,j->i", features, f - np.add.reduce(f) / m)  # einsum starts no threads
+        factor = self.output_weight / m**2
+        value = torch.from_numpy(np.add.reduce(along * along, keepdims=True) * factor)
+        direction = np.einsum("ij,i->j", features, along)
+        return [term, GradientTerm(value, batch.output, torch.from_numpy(direction[None]), 2.0 * factor)]
+
+    def _rows_of_attribute(self, a: int, rows: Tensor) -> Tensor:
+        return self.attribute_rows[a].index_select(0, rows.reshape(-1)).view(*rows.shape, -1)
+
+    def _attributes(self, batch: Batch, weights: Tensor | None) -> Iterator[tuple[Tensor, Tensor | None]]:
+        """Yield, for each criterion, A with HSIC ∝ ⟨K, A⟩, and ⟨L, A⟩ where the normalized form needs it."""
+        columns = batch.s.split(1, dim=-1) if self.attributes == "sum" else [batch.s]
+        for a, column in enumerate(columns):
+            if self._thin and weights is None:
+                centered = centered_product(self._rows_of_attribute(a, batch.rows))
+                gram = centered  # with equal weights, only the centered matrix enters the normalized form
+            else:
+                gram = self._gram(column, a)
+                centered = self._centered(gram, weights)
+            own = own_product(gram, centered, row_weights=weights) if self.estimator == "normalized" else None
+            yield centered, own
+
+    def _gram(self, column: Tensor, a: int) -> Tensor:
+        """Return the Gram matrix of criterion ``a``: of its own column, or of all of them."""
+        kernels: list[Kernel] = [KERNELS[self.kernel_s](self.sigma_s[:, b]) for b in range(self.sigma_s.shape[1])]
+        for b in self.categorical:
+            kernels[b] = Categorical()
+        return Product(kernels)(column) if self.attributes == "product" else kernels[a](column)
+
+    def _grams(self, batch: Batch) -> Iterator[Tensor]:
+        columns = batch.s.split(1, dim=-1) if self.attributes == "sum" else [batch.s]
+        return (self._gram(column, a) for a, column in enumerate(columns))
+
+    def _centered(self, gram: Tensor, weights: Tensor | None) -> Tensor:
+        if self.estimator != "unbiased":
+            return contraction_weights(gram, row_weights=weights)
+        mask = None if weights is None else (weights > 0).to(gram.dtype)
+        return contraction_weights(gram, estimator="unbiased", row_weights=mask)
+
+
+# One model on a CPU ---------------------------------------------------------------------------------------------------
+
+
+def halves(v: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return two matrices whose product LᵀR is |v_i − v_j|²/2 for columns v: −[v, |v|², −½] and [v, −½, |v|²]."""
+    right = np.full((len(v) + 2, v.shape[1]), -0.5, v.dtype)
+    right[:-2] = v
+    np.einsum("ij,ij->j", v, v, out=right[-1])
+    left = -right
+    left[-2], left[-1] = left[-1], 0.5
+    return left, right
+
+
+def pair_sums(left: NDArray[Any], right: NDArray[Any], features: NDArray[Any]) -> NDArray[Any]:
+    """Return R·(ΦᵀΦ ∘ 2^(LᵀR)) without the last row of R, for L and R of :func:`halves` times a negative number.
+
+    The matrix is symmetric. It is computed in blocks that stay in a core's cache, and those below the diagonal are
+    not. Exponents are clamped as in :func:`frhsic_core.kernels.exponential`, if any can be that small.
+    """
+    lowest = 0.5 * math.log2(np.finfo(right.dtype).tiny)
+    small = not 4.0 * left[-1, 0] * right[-1].max() > lowest
+    rows = right[:-1]
+    sums = np.zeros_like(rows)
+    parts = [slice(first, first + BLOCK) for first in range(0, left.shape[1], BLOCK)]
+    for a, one in enumerate(parts):
+        for other in parts[a:]:
+            slope = threadless_product(left[:, one].T, right[:, other])
+            torch.from_numpy(slope.clip(lowest, 0.0, out=slope) if small else slope).exp2_()
+            slope *= threadless_product(features[:, one].T, features[:, other])
+            sums[:, other] += threadless_product(rows[:, one], slope)
+            if other is not one:
+                sums[:, one] += threadless_product(rows[:, other], slope.T)
+    return sums

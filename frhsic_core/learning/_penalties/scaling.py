@@ -1,0 +1,190 @@
+"""Z scaled in the batch, and the gradient through the scaling: whitened or standardized rows.
+
+The written-out gradients are those of functions of the distances between the scaled rows, which the penalties are. A
+step of one model on a CPU takes :func:`lone_whitening`, the same formulas in NumPy: there a step consists of many calls
+on small arrays, and a call of NumPy takes a fraction of the time of one of torch.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.linalg import lapack
+from torch import Tensor
+
+from frhsic_core.joint._contraction import Frame, weighted_mean
+
+RIDGE = 2e-6  # of whitening, relative to the total variance; for 50 columns, 1e-4 of the mean variance
+
+
+def whiten(z: Tensor, weights: Tensor | None = None) -> Tensor:
+    r"""Return :math:`W(z_i - \bar z)` with :math:`W^{-1}` the Cholesky factor of the covariance plus a ridge.
+
+    Standardizing each coordinate leaves an evasion: two coordinates that are nearly equal carry their small difference
+    past a kernel whose distances are all about their sum, and a linear head can scale it up again. After whitening,
+    every direction with more than about 1e-5 of the total variance has variance close to one. Shifting, rotating and
+    rescaling Z change nothing (up to a rotation); other invertible linear maps change little. O(md² + d³) for each
+    model; a batch should have several times d rows.
+
+    If the encoder has more dimensions than the data can fill, the many thin directions are scaled up to noise of
+    variance one, all distances become similar, and the penalty hardly falls: use a low-dimensional Z on small data (see
+    the chapter on the bandwidth trap). Whitening is computed in double precision: rounding is multiplied by the root of
+    the condition number, once forwards and once backwards, and Adam turns it into steps.
+
+    Parameters
+    ----------
+    z : Tensor
+        ``(models, m, d)``.
+    weights : Tensor, optional
+        ``(models, m)``, summing to one.
+
+    Examples
+    --------
+    >>> z = torch.tensor([[[0.0, 0.0], [2.0, 2.0], [0.0, 1.0], [2.0, 3.0]]], dtype=torch.float64)
+    >>> white = whiten(z)
+    >>> bool((white.mT @ white / 4 - torch.eye(2)).abs().max() < 1e-2)
+    True
+    """
+    return _Whitening.of(z.double(), weights).white.to(z.dtype)
+
+
+def whitened_frame(z: Tensor, weights: Tensor | None = None) -> Frame:
+    """Return the rows of :func:`whiten` for functions of distances, with a written-out gradient."""
+    done = _Whitening.of(z.detach(), weights)
+
+    def back(gradient: Tensor) -> Tensor:
+        return done.gradient_in_z(gradient).to(gradient.dtype)
+
+    return Frame(z, done.white.to(z.dtype), back)
+
+
+def standardized_frame(z: Tensor, weights: Tensor | None = None) -> Frame:
+    """Return the rows of :func:`standardized` for functions of distances, with a written-out gradient."""
+    with torch.no_grad():
+        u, unit = standardized(z, weights)
+
+    def back(gradient: Tensor) -> Tensor:
+        along = (gradient * u).sum(-2, keepdim=True)
+        share = 1.0 / u.shape[-2] if weights is None else weights.unsqueeze(-1)
+        return torch.addcmul(gradient, u, along * share, value=-1.0) * unit
+
+    return Frame(z, u, back)
+
+
+def standardized(z: Tensor, weights: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    """Return the columns of Z ``(..., m, d)`` with mean zero and variance one, and what they were multiplied by.
+
+    The weights sum to one.
+    """
+    p = None if weights is None else weights.unsqueeze(-2)
+    centered = z - weighted_mean(z.mT, p).unsqueeze(-2)
+    variance = weighted_mean((centered * centered).mT, p).unsqueeze(-2)
+    # The constant keeps a coordinate that is constant from being scaled up to noise of variance one.
+    unit = torch.rsqrt(variance + 1e-6)
+    return centered * unit, unit
+
+
+@dataclass(frozen=True)
+class _Whitening:
+    r"""U = Z_c Wᵀ with Z_c the centered rows, W = L⁻¹ and LLᵀ = C + r tr(C) I, C = Z_cᵀ diag(p) Z_c; p = None is 1/m.
+
+    For a gradient G in U, dW = −Φ(W dC Wᵀ) W with Φ the lower triangle and half the diagonal, so that with
+    N = 2 sym Φ(GᵀU) the gradient in Z_c is GW − diag(p) U (NW + r tr(WᵀNW) Lᵀ): three products where autograd through
+    the factorization solves two more triangular systems. A function of the distances between the rows of U does not
+    change when U is rotated: GᵀU is then symmetric, and N equals it. It does not change when U is shifted either, and G
+    has mean zero; what rounding left of the mean is taken out before W multiplies it and Adam makes steps of it.
+    """
+
+    factor: Tensor
+    p: Tensor | None
+    inverse: Tensor
+    white: Tensor
+
+    @classmethod
+    def of(cls, z: Tensor, weights: Tensor | None) -> _Whitening:
+        """Whiten Z ``(models, m, d)`` in double precision."""
+        m, d = z.shape[-2:]
+        p = None if weights is None else weights.double().unsqueeze(-1)
+        eye = torch.eye(d, dtype=torch.float64, device=z.device)
+        if p is None:
+            centered = torch.sub(z, z.sum(-2, keepdim=True, dtype=torch.float64), alpha=1.0 / m)  # float64 from here on
+            weighted, share = centered, 1.0 / m
+        else:
+            centered = z - (p * z).sum(-2, keepdim=True)
+            weighted, share = p * centered, 1.0
+        # A part of the identity is for a constant Z. cholesky_ex does not look at its result: nothing waits for it.
+        covariance = torch.baddbmm(eye, weighted.mT, centered, beta=1e-8, alpha=share)
+        diagonal = covariance.diagonal(dim1=-2, dim2=-1)
+        diagonal.add_(diagonal.sum(-1, keepdim=True), alpha=RIDGE)
+        factor, _ = torch.linalg.cholesky_ex(covariance)
+        inverse = torch.linalg.solve_triangular(factor, eye, upper=False)
+        return cls(factor, p, inverse, torch.bmm(centered, inverse.mT))
+
+    def gradient_in_z(self, gradient: Tensor) -> Tensor:
+        """Return the gradient in Z of a function of distances from that in U, in double precision."""
+        if self.p is None:
+            share, weighted = 1.0 / gradient.shape[-2], self.white
+            gradient = torch.sub(gradient, gradient.sum(-2, keepdim=True, dtype=torch.float64), alpha=share)
+        else:
+            share, weighted = 1.0, self.p * self.white
+            gradient = gradient - self.p * gradient.sum(-2, keepdim=True, dtype=torch.float64)
+        turned = torch.bmm(torch.bmm(gradient.mT, self.white), self.inverse)
+        trace = (turned * self.inverse).sum((-2, -1), keepdim=True)
+        turned.addcmul_(self.factor.mT, trace, value=RIDGE)
+        return torch.baddbmm(torch.bmm(gradient, self.inverse), weighted, turned, alpha=-share)
+
+
+# One model on a CPU ---------------------------------------------------------------------------------------------------
+
+
+def threadless_product(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
+    """Return a product of two matrices, in parts so small that NumPy starts no threads of its own."""
+    inner, columns = b.shape
+    size = len(a) * inner * columns
+    if size <= 2**18:
+        return a @ b
+    step = math.ceil(max(inner, columns) / math.ceil(size / 2**18))
+    if step < 32:  # parts of a product of wide matrices would be too thin
+        return torch.mm(torch.from_numpy(a), torch.from_numpy(b)).numpy()
+    if inner >= columns:
+        found = a[:, :step] @ b[:step]
+        for k in range(step, inner, step):
+            found += a[:, k : k + step] @ b[k : k + step]
+        return found
+    found = np.empty((len(a), columns), a.dtype)
+    for k in range(0, columns, step):
+        np.matmul(a, b[:, k : k + step], out=found[:, k : k + step])
+    return found
+
+
+def lone_whitening(z: NDArray[Any]) -> tuple[NDArray[Any], Callable[[NDArray[Any]], NDArray[Any]]]:
+    """Return the whitened rows of Z ``(m, d)`` as columns, and the function from a gradient in them to one in Z.
+
+    As in the whitening of a stack with LU = Z_c, for columns: Wᵀ(G − NU/m) − (r/m) tr(WᵀNW) Z_c. Whitening
+    is computed in float64, because the covariance has the square of the condition number of Z. A gradient comes in the
+    dtype of Z, and products with more digits would gain nothing.
+    """
+    m, d = z.shape
+    x = z.T.astype(np.float64, order="C")
+    x -= np.add.reduce(x, 1, keepdims=True) / m
+    covariance = threadless_product(x, x.T) / m
+    diagonal = covariance.reshape(-1)[:: d + 1]
+    diagonal += 1e-8
+    diagonal += RIDGE * np.add.reduce(diagonal)
+    factor, _ = lapack.dpotrf(covariance.T, lower=True, overwrite_a=True)  # in half the time of torch's
+    inverse, _ = lapack.dtrtri(factor, lower=True, overwrite_c=True)
+    white, rounded, x = threadless_product(inverse, x).astype(z.dtype), inverse.astype(z.dtype), x.astype(z.dtype)
+
+    def back(gradient: NDArray[Any]) -> NDArray[Any]:
+        gradient = gradient - np.add.reduce(gradient, 1, keepdims=True) / m
+        product = threadless_product(gradient, white.T) / m
+        trace = np.vdot(threadless_product(product, rounded), rounded)
+        return threadless_product(rounded.T, gradient - threadless_product(product, white)) - (RIDGE * trace) * x
+
+    return white, back

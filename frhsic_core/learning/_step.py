@@ -1,0 +1,313 @@
+"""One training step of a stack: a mini-batch for each model, its adversary (if any), then encoder and head.
+
+A step reads and writes tensors that live as long as the stack, and nothing else. On CUDA it can therefore be captured
+in a graph once and replayed, which costs one launch instead of a few hundred.
+"""
+
+from __future__ import annotations
+
+import gc
+import inspect
+import warnings
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from frhsic_core.joint._contraction import GradientTerm
+from frhsic_core.learning._data import Batch, TrainingData
+from frhsic_core.learning._penalties import Penalty
+from frhsic_core.learning._stack import ModelStack
+
+
+class Adam(torch.optim.Adam):
+    """Adam of torch, but not to be compiled: torch would load its compiler, which takes longer than a small fit."""
+
+    def __init__(self, weights: list[torch.nn.Parameter], rate: float) -> None:
+        super().__init__(weights, lr=rate, fused=True, capturable=weights[0].is_cuda)
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """Add a group of weights."""
+        inspect.unwrap(torch.optim.Adam.add_param_group)(self, param_group)
+
+    step = torch.no_grad()(inspect.unwrap(torch.optim.Adam.step))
+
+
+class Step:
+    """The training step of a stack, with everything that it changes.
+
+    The trainer calls :meth:`begin_epoch` and then ``step(number, epoch=...)`` for each mini-batch of the epoch.
+
+    Parameters
+    ----------
+    data : TrainingData
+        The datasets.
+    model : ModelStack
+        Initialized networks on the device of the data.
+    penalty : Penalty
+        A penalty that was set up for these data.
+    lam, dataset : Tensor
+        λ and index of the dataset of each model, ``(models,)``.
+    batch_size : int
+        Number of samples in a full mini-batch, at most n.
+    learning_rate : float
+        Learning rate of Adam.
+    capture : bool
+        Whether the step is captured in a CUDA graph.
+
+    Attributes
+    ----------
+    optimizer, adversary_optimizer : Adam
+        Optimizer of encoders and heads, and that of the adversaries (None without an adversary).
+    sums : Tensor
+        Task loss, penalty and metric of the current epoch, summed over its samples, ``(3, models)``.
+    """
+
+    def __init__(
+        self,
+        data: TrainingData,
+        model: ModelStack,
+        penalty: Penalty,
+        *,
+        lam: Tensor,
+        dataset: Tensor,
+        batch_size: int,
+        learning_rate: float,
+        capture: bool,
+    ) -> None:
+        self.data = data
+        self.model = model
+        self.penalty = penalty
+        self.lam = lam
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.capture = capture
+        self.device = lam.device
+        adversary = [weight for weight in penalty.parameters() if weight.requires_grad]
+        # Adam works on each weight by itself, so one Adam over the stack equals one for each model.
+        self.optimizer = Adam(list(model.parameters()), learning_rate)
+        self.adversary_optimizer = Adam(adversary, learning_rate) if adversary else None
+        # The datasets are stored one after another; a model's rows begin at `_first`.
+        self._first = (dataset * data.n).unsqueeze(-1)
+        self._x = data.x.flatten(0, 1)
+        self._y = data.y.flatten(0, 1)
+        self._s = None if data.s is None else data.s.flatten(0, 1)
+        self._sample_weight = None if data.sample_weight is None else data.sample_weight.flatten(0, 1)
+        # A captured step can read device memory only: the order of the epoch, and where in it the mini-batch begins.
+        self._order = torch.zeros(len(lam), data.n, dtype=torch.int64, device=self.device)
+        self._start = torch.zeros((), dtype=torch.int64, device=self.device)
+        self._n = data.n
+        self._number = 0
+        self._reported_sigma: Tensor | None = None
+        self.sums = torch.zeros(3, len(lam), dtype=data.x.dtype, device=self.device)
+        self.recapture()
+
+    @property
+    def steps_per_epoch(self) -> int:
+        """Number of mini-batches in an epoch, including a short last one."""
+        return -(-self._n // self.batch_size)
+
+    def length(self, number: int) -> int:
+        """Return the number of samples in mini-batch ``number`` of an epoch."""
+        return min(self.batch_size, self._n - number * self.batch_size)
+
+    def begin_epoch(self, order: Tensor) -> None:
+        """Set the order of the samples, ``(models, n)``, and start at the first mini-batch."""
+        torch.add(order, self._first, out=self._order)
+        self._start.zero_()
+        self.sums.zero_()
+
+    def __call__(self, number: int, *, epoch: int) -> None:
+        """Train all models on mini-batch ``number``; the policy of the penalty decides whether σ_Z is renewed first."""
+        policy = self.penalty.policy
+        length = self.length(number)
+        self._number = number
+        self._reported_sigma = None
+        if policy is not None and length < self.batch_size and policy.refreshes(epoch + 1, 0):
+            # The bandwidth of a short mini-batch is noisy and is replaced at the next step: do not report it.
+            self._reported_sigma = self.penalty.get_buffer("sigma_z").clone()
+        self._run(length, policy is not None and policy.refreshes(epoch, number))
+
+    def recapture(self) -> None:
+        """Forget captured graphs, which is needed after the optimizer has got new tensors."""
+        self._run: Callable[[int, bool], None] = CapturedSteps(self._step, self.device) if self.capture else self._step
+
+    @property
+    def capture_failed(self) -> bool:
+        """Whether a capture was tried and failed, so that the step runs eagerly."""
+        return isinstance(self._run, CapturedSteps) and self._run.failed
+
+    def set_learning_rate(self, rate: float) -> None:
+        """Set the learning rate of the following steps, also of captured ones."""
+        for optimizer in (self.optimizer, self.adversary_optimizer):
+            for group in () if optimizer is None else optimizer.param_groups:
+                if isinstance(group["lr"], Tensor):
+                    group["lr"].fill_(rate)
+                elif self.device.type == "cuda":
+                    group["lr"] = torch.tensor(rate, device=self.device)  # a captured step reads it from the device
+                    self.recapture()
+                else:
+                    group["lr"] = rate
+
+    def _step(self, length: int, refresh: bool) -> None:
+        """Train on one mini-batch; nothing here waits for the device."""
+        batch = self._batch(length)
+        if self.adversary_optimizer is not None:
+            loss = self.penalty.adversary_loss(batch.detach())
+            _descend(loss.sum(), self.adversary_optimizer)
+        task = self._task_loss(batch)
+        total = task
+        values: list[Tensor] = []
+        for term in self.penalty.terms(batch, refresh=refresh):
+            if isinstance(term, GradientTerm) and (term.at is batch.z or term.at is batch.output):
+                term.join(self.lam)  # its gradient is known, so it needs no graph
+                values.append(term.value)
+            else:
+                value = term.differentiable() if isinstance(term, GradientTerm) else term
+                total = torch.addcmul(total, self.lam, value)
+                values.append(value.detach())
+        # The models share no weights: the gradient of the sum over models is the gradient of each model's own loss.
+        _descend(total.sum(), self.optimizer)
+        with torch.no_grad():
+            penalty = sum(values[1:], values[0]) if values else torch.zeros_like(task)
+            self.sums.add_(torch.stack([task, penalty, self._metric(batch)]), alpha=float(length))
+            self._start.add_(length)
+
+    def _batch(self, length: int) -> Batch:
+        if self.device.type == "cuda":
+            columns = self._start + torch.arange(length, device=self.device)
+            rows = self._order.index_select(1, columns)
+        else:
+            rows = self._order.narrow(1, self._number * self.batch_size, length)
+        return self._batch_of(rows)
+
+    def _batch_of(self, rows: Tensor) -> Batch:
+        """Return the mini-batch of these rows of the flattened datasets, ``(models, m)``."""
+        index = rows.reshape(-1)
+
+        def take(values: Tensor) -> Tensor:
+            return values.index_select(0, index).view(*rows.shape, *values.shape[1:])
+
+        z, output = self.model(take(self._x))
+        s = z.new_zeros(*rows.shape, 0) if self._s is None else take(self._s)
+        weights = None if self._sample_weight is None else take(self._sample_weight)
+        return Batch(z, output, s, take(self._y), weights, rows)
+
+    def _task_loss(self, batch: Batch) -> Tensor:
+        if self.data.task == "classification":
+            each = F.binary_cross_entropy_with_logits(batch.output, batch.y, reduction="none")
+        else:
+            each = (batch.output - batch.y).square()
+        return _mean(each, batch.weights)
+
+    def _metric(self, batch: Batch) -> Tensor:
+        if self.data.task == "classification":
+            return _mean(((batch.output > 0) == (batch.y > 0.5)).to(batch.output.dtype), batch.weights)
+        return _mean((batch.output - batch.y).square(), batch.weights)
+
+    @torch.no_grad()
+    def ratio(self) -> Tensor | None:
+        """Return median(|z − z'|)/σ_Z of each model over 256 samples, or None without a kernel on Z.
+
+        It is NaN for a model with too few samples that count for the penalty.
+        """
+        rows = torch.linspace(0, self._n - 1, min(256, self._n), device=self.device).long()
+        batch = self._batch_of(rows + self._first)
+        weights, enough = self.penalty.row_weights(batch)
+        ratio = self.penalty.ratio(batch.z, weights, sigma=self._reported_sigma)
+        return ratio if ratio is None or enough is None else ratio.masked_fill(~enough, torch.nan)
+
+
+def _descend(loss: Tensor, optimizer: Adam) -> None:
+    """Make one step along the gradient of ``loss``."""
+    weights = optimizer.param_groups[0]["params"]
+    for weight, gradient in zip(weights, torch.autograd.grad(loss, weights), strict=True):
+        weight.grad = gradient
+    optimizer.step()
+
+
+def _mean(values: Tensor, weights: Tensor | None) -> Tensor:
+    if weights is None:
+        return values.mean(-1)
+    return (values * weights).sum(-1) / weights.sum(-1).clamp_min(1e-30)
+
+
+# Capture --------------------------------------------------------------------------------------------------------------
+
+
+class CaptureWarning(UserWarning):
+    """A step could not be captured; it runs eagerly, with the same result."""
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Collect garbage now, and not inside the block.
+
+    A trainer and its graphs refer to each other, so the garbage collector frees an old trainer. If that happened while
+    another step is captured, freeing the old graph would break the capture.
+    """
+    gc.collect()
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+class CapturedSteps:
+    """Captures ``step(*key)`` in a CUDA graph once for each key and replays it.
+
+    If a capture fails, the step runs eagerly from then on, and one warning is given. The step may read and write
+    tensors that live as long as this object. It must not use host values or Python randomness, and must not wait for
+    the device. The first call for a key is a real, eager step on a side stream: it creates the state that optimizer and
+    libraries allocate on first use.
+    """
+
+    def __init__(self, step: Callable[..., None], device: torch.device) -> None:
+        self._step = step
+        self._device = device
+        self._graphs: dict[Hashable, torch.cuda.CUDAGraph] = {}
+        self._seen: set[Hashable] = set()
+        self.failed = False
+        self._pool = torch.cuda.graph_pool_handle()
+
+    def __call__(self, *key: int | bool) -> None:
+        if key in self._graphs:
+            self._graphs[key].replay()
+        elif self.failed or key not in self._seen:
+            self._seen.add(key)
+            self._run_on_side_stream(key)
+        else:
+            self._capture(key)
+
+    def _run_on_side_stream(self, key: tuple[int | bool, ...]) -> None:
+        stream = torch.cuda.Stream(self._device)
+        stream.wait_stream(torch.cuda.current_stream(self._device))
+        with torch.cuda.stream(stream):
+            self._step(*key)
+        torch.cuda.current_stream(self._device).wait_stream(stream)
+
+    def _capture(self, key: tuple[int | bool, ...]) -> None:
+        graph = torch.cuda.CUDAGraph()
+        try:
+            # A capture records the step without running it, so the replay below is this key's second step.
+            with _no_collection(), torch.cuda.graph(graph, pool=self._pool):
+                self._step(*key)
+        except RuntimeError as error:
+            self.failed = True
+            torch.cuda.synchronize(self._device)
+            warnings.warn(
+                f"the training step could not be captured in a CUDA graph ({str(error).splitlines()[0]}). It runs "
+                "eagerly, which gives the same result more slowly.",
+                CaptureWarning,
+                stacklevel=3,
+            )
+            self._run_on_side_stream(key)
+            return
+        self._graphs[key] = graph
+        graph.replay()

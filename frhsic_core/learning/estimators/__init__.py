@@ -1,9 +1,0 @@
-"""FRHSIC and its rivals as scikit-learn estimators, with their warnings."""
-
-from __future__ import annotations
-
-from frhsic_core.learning.estimators.fair import FairClassifier as FairClassifier
-from frhsic_core.learning.estimators.fair import FairEncoder as FairEncoder
-from frhsic_core.learning.estimators.fair import FairRegressor as FairRegressor
-from frhsic_core.learning.estimators.warnings import FitWarning as FitWarning
-from frhsic_core.learning.estimators.warnings import MissingAttributeWarning as MissingAttributeWarning
