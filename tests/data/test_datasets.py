@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from frhsic_core.data import Dataset, FormatError, Provenance, adult, crime, load_dataset, loading
+from frhsic_core.data import Dataset, FormatError, Provenance, _adult, _crime, _loading, load_dataset
 from frhsic_core.data._files import Folders, sha256_of
 from frhsic_core.data._recipes import Source, Table, assemble
 
@@ -60,7 +60,7 @@ def test_people_screened_too_late_for_two_years_are_in_compas_only_if_charged_ag
 @pytest.mark.data
 def test_crime_names_are_those_of_the_documentation() -> None:
     listed = pd.read_csv(Path(os.environ["FRHSIC_DATA"]) / "crime" / "communities_attributes.csv")["attributes"]
-    assert tuple(listed.str.strip()) == crime.COLUMNS
+    assert tuple(listed.str.strip()) == _crime.COLUMNS
 
 
 @pytest.mark.parametrize(("name", "options", "error", "text"), [
@@ -133,11 +133,11 @@ def test_draws_repeat_and_differ() -> None:
 
 @pytest.fixture(scope="module")
 def adult_table(tmp_path_factory: pytest.TempPathFactory) -> Table:
-    return adult.read(raw.adult(tmp_path_factory.mktemp("adult") / "adult.data"), keep_missing=True)
+    return _adult.read(raw.adult(tmp_path_factory.mktemp("adult") / "adult.data"), keep_missing=True)
 
 
 def test_choosing_the_sensitive_attribute(adult_table: Table) -> None:
-    load = partial(assemble, adult_table, adult.RECIPE, name="adult")
+    load = partial(assemble, adult_table, _adult.RECIPE, name="adult")
     default = load()
     assert default.s.ndim == 1
     two = load(sensitive=("age", "sex"))
@@ -154,7 +154,7 @@ def test_choosing_the_sensitive_attribute(adult_table: Table) -> None:
 
 @given(st.permutations(["age", "fnlwgt", "education-num", "hours-per-week", "sex", "race"]), st.integers(1, 6))
 def test_no_column_is_lost_or_doubled(adult_table: Table, order: list[str], count: int) -> None:
-    data = assemble(adult_table, adult.RECIPE, name="adult", sensitive=order[:count])
+    data = assemble(adult_table, _adult.RECIPE, name="adult", sensitive=order[:count])
     leaving = {column for name in order[:count] for column in adult_table.groups.get(name, (name,))}
     assert set(data.feature_names) == set(adult_table.columns) - leaving
     assert data.s.reshape(data.n, -1).shape[1] == len(data.sensitive_names)
@@ -202,10 +202,10 @@ def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Folders:
     """Return a data folder with an invented adult.data, which the recipe for all rows expects."""
     (tmp_path / "adult").mkdir()
     path = raw.adult(tmp_path / "adult" / "adult.data")
-    file = replace(adult.FILE, sha256=(sha256_of(path),))
-    read = partial(adult.read, keep_missing=True)
+    file = replace(_adult.FILE, sha256=(sha256_of(path),))
+    read = partial(_adult.read, keep_missing=True)
     source = Source("official", file, read, (4,), read(path).columns.shape[1] - 1)
-    monkeypatch.setitem(loading.RECIPES, "adult", replace(adult.RECIPE, sources=(source,)))
+    monkeypatch.setitem(_loading.RECIPES, "adult", replace(_adult.RECIPE, sources=(source,)))
     return Folders(tmp_path, tmp_path / "cache")
 
 
@@ -220,6 +220,6 @@ def test_a_subsample_is_that_of_its_seed_and_keeps_rows_together(folders: Folder
         assert part.provenance.steps[-1] == ("3 drawn without replacement", 3)
     with pytest.raises(ValueError, match="n is 5, but adult has only 4 rows"):
         load_dataset("adult", folders=folders, download=False, n=5)
-    source = replace(loading.RECIPES["adult"].sources[0], counts=(5,))
+    source = replace(_loading.RECIPES["adult"].sources[0], counts=(5,))
     with pytest.raises(FormatError, match="expected 5 rows"):
-        loading.load_recipe("adult", replace(adult.RECIPE, sources=(source,)), folders=folders, download=False)
+        _loading.load_recipe("adult", replace(_adult.RECIPE, sources=(source,)), folders=folders, download=False)

@@ -13,7 +13,7 @@ import pytest
 import raw_formats as raw
 from records import Records
 
-from frhsic_core.data import FormatError, acs_income, adult, compas, crime, load_dataset, meps
+from frhsic_core.data import FormatError, _acs_income, _adult, _compas, _crime, _meps, load_dataset
 from frhsic_core.data._files import locate
 from frhsic_core.data._loading import RECIPES, load_recipe
 from frhsic_core.data._recipes import Source
@@ -25,13 +25,13 @@ def described(folder: Path) -> dict[str, Any]:
     found |= {call.__name__: str(inspect.signature(call)) for call in (load_dataset, load_recipe, locate)}
     raw.compas_frame().to_csv(folder / "compas.csv", index=False)
     tables = {
-        "adult.data": adult.read(raw.adult(folder / "adult.data")),
-        "adult.data with missing words": adult.read(folder / "adult.data", keep_missing=True),
-        "compas.csv": compas.read(folder / "compas.csv"),
-        "communities.data": crime.read(raw.crime_file(folder / "communities.data", raw.crime_table())),
-        "csv_pca.zip": acs_income.read_official(raw.acs_zip(folder / "csv_pca.zip", raw.acs_official())),
-        "h181ssp.zip": meps.read_official(raw.meps_zip(folder / "h181ssp.zip", raw.meps_frame())),
-        "joined.csv.gz": meps.read_joined(raw.gzipped_csv(folder / "joined.csv.gz", raw.meps_frame())),
+        "adult.data": _adult.read(raw.adult(folder / "adult.data")),
+        "adult.data with missing words": _adult.read(folder / "adult.data", keep_missing=True),
+        "compas.csv": _compas.read(folder / "compas.csv"),
+        "communities.data": _crime.read(raw.crime_file(folder / "communities.data", raw.crime_table())),
+        "csv_pca.zip": _acs_income.read_official(raw.acs_zip(folder / "csv_pca.zip", raw.acs_official())),
+        "h181ssp.zip": _meps.read_official(raw.meps_zip(folder / "h181ssp.zip", raw.meps_frame())),
+        "joined.csv.gz": _meps.read_joined(raw.gzipped_csv(folder / "joined.csv.gz", raw.meps_frame())),
     }
     for name, table in tables.items():
         numbers = {"columns": table.columns.sum().round(6).to_dict(), "y": table.y.tolist()}
@@ -51,7 +51,7 @@ def test_crime_keeps_a_column_with_exactly_a_fifth_missing(tmp_path: Path) -> No
     table = raw.crime_table()
     table.loc[:1, "PolicBudgPerPop"] = "?"
     table.loc[:2, "LemasSwornFT"] = "?"
-    result = crime.read(raw.crime_file(tmp_path / "communities.data", table))
+    result = _crime.read(raw.crime_file(tmp_path / "communities.data", table))
     assert "PolicBudgPerPop" in result.columns
     assert "LemasSwornFT" not in result.columns
 
@@ -59,7 +59,7 @@ def test_crime_keeps_a_column_with_exactly_a_fifth_missing(tmp_path: Path) -> No
 def test_acs_official_filter_is_that_of_folktables(tmp_path: Path) -> None:
     folktables = pytest.importorskip("folktables")
     frame = raw.acs_official()
-    ours = acs_income.read_official(raw.acs_zip(tmp_path / "csv_pca.zip", frame))
+    ours = _acs_income.read_official(raw.acs_zip(tmp_path / "csv_pca.zip", frame))
     features, label, _ = folktables.ACSIncome.df_to_numpy(frame)
     assert 0 < len(features) < len(frame)
     np.testing.assert_array_equal(ours.columns[list(folktables.ACSIncome.features)].to_numpy(), features)
@@ -74,24 +74,24 @@ def test_acs_official_bounds_and_the_weights_of_a_sample(tmp_path: Path, monkeyp
     for row, (name, value) in enumerate(outside.items()):
         frame.loc[row, name] = value
     path = raw.acs_zip(tmp_path / "csv_pca.zip", frame)
-    np.testing.assert_array_equal(acs_income.read_official(path).weights, range(5, 13))
-    monkeypatch.setattr(acs_income, "SAMPLE", 3)
+    np.testing.assert_array_equal(_acs_income.read_official(path).weights, range(5, 13))
+    monkeypatch.setattr(_acs_income, "SAMPLE", 3)
     rows = np.random.RandomState(42).choice(8, 3, replace=False)
-    np.testing.assert_array_equal(acs_income.read_official(path).weights, 5 + rows)
+    np.testing.assert_array_equal(_acs_income.read_official(path).weights, 5 + rows)
 
 
 def test_acs_official_income_threshold(tmp_path: Path) -> None:
     """Exactly 50,000 dollars is not above the threshold, and the next dollar is."""
     frame = raw.acs_official(3).assign(AGEP=40, WKHP=40, PWGTP=1, PINCP=[49_999, 50_000, 50_001])
-    table = acs_income.read_official(raw.acs_zip(tmp_path / "csv_pca.zip", frame))
+    table = _acs_income.read_official(raw.acs_zip(tmp_path / "csv_pca.zip", frame))
     assert table.y.tolist() == [0, 0, 1]
     with pytest.raises(FormatError, match="column WKHP contains 'many' in 2 rows"):
-        acs_income.read_official(raw.acs_zip(tmp_path / "csv_pca.zip", frame.assign(WKHP=["many", 40, "many"])))
+        _acs_income.read_official(raw.acs_zip(tmp_path / "csv_pca.zip", frame.assign(WKHP=["many", 40, "many"])))
 
 
 def test_acs_official_is_found_where_folktables_keeps_it(tmp_path: Path) -> None:
     folktables = pytest.importorskip("folktables")
-    path = acs_income.OFFICIAL_CSV.under(tmp_path)
+    path = _acs_income.OFFICIAL_CSV.under(tmp_path)
     path.parent.mkdir(parents=True)
     raw.acs_official().to_csv(path, index=False)
     source = folktables.ACSDataSource(
@@ -99,45 +99,45 @@ def test_acs_official_is_found_where_folktables_keeps_it(tmp_path: Path) -> None
     )
     theirs = source.get_data(states=["CA"], download=False)
     assert len(theirs) == len(pd.read_csv(path))
-    acs_income.OFFICIAL_CSV.check(path)  # type: ignore[misc]
+    _acs_income.OFFICIAL_CSV.check(path)  # type: ignore[misc]
 
 
 def test_acs_extract_draws_the_rows_of_the_legacy_generator(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    frame = raw.acs_official().fillna(1).rename(columns={"PINCP": acs_income.EXTRACT_TARGET})
-    frame[acs_income.EXTRACT_TARGET] = (frame[acs_income.EXTRACT_TARGET] > 50_000).astype(int)
+    frame = raw.acs_official().fillna(1).rename(columns={"PINCP": _acs_income.EXTRACT_TARGET})
+    frame[_acs_income.EXTRACT_TARGET] = (frame[_acs_income.EXTRACT_TARGET] > 50_000).astype(int)
     path = raw.gzipped_csv(tmp_path / "extract.csv.gz", frame, end="\r\n")
-    monkeypatch.setattr(acs_income, "SAMPLE", 100)
-    table = acs_income.read_extract(path)
+    monkeypatch.setattr(_acs_income, "SAMPLE", 100)
+    table = _acs_income.read_extract(path)
     rows = np.random.RandomState(42).choice(len(frame), 100, replace=False)
     np.testing.assert_array_equal(table.columns["AGEP"], frame["AGEP"].to_numpy()[rows])
-    np.testing.assert_array_equal(table.y, frame[acs_income.EXTRACT_TARGET].to_numpy()[rows])
+    np.testing.assert_array_equal(table.y, frame[_acs_income.EXTRACT_TARGET].to_numpy()[rows])
 
 
 def test_meps_is_the_same_from_the_official_file_and_from_the_extract(tmp_path: Path) -> None:
     frame = raw.meps_frame()
     path = raw.meps_zip(tmp_path / "h181ssp.zip", frame)
-    meps.OFFICIAL.check(path)  # type: ignore[misc]
-    official = meps.read_official(path)
-    joined = meps.read_joined(raw.gzipped_csv(tmp_path / "joined.csv.gz", frame[frame["PANEL"] == 19]))
+    _meps.OFFICIAL.check(path)  # type: ignore[misc]
+    official = _meps.read_official(path)
+    joined = _meps.read_joined(raw.gzipped_csv(tmp_path / "joined.csv.gz", frame[frame["PANEL"] == 19]))
     np.testing.assert_array_equal(official.columns, joined.columns)
     np.testing.assert_array_equal(official.y, joined.y)
     np.testing.assert_allclose(official.weights, joined.weights, rtol=1e-12)  # type: ignore[arg-type]
     with pytest.raises(FormatError, match="lacks the columns FAMINC15"):
-        meps.read_official(raw.meps_zip(path, frame.drop(columns="FAMINC15")))
+        _meps.read_official(raw.meps_zip(path, frame.drop(columns="FAMINC15")))
 
 
 def test_a_recipe_that_gives_other_counts_is_refused(tmp_path: Path) -> None:
     path = raw.adult(tmp_path / "adult.data")
-    table = adult.read(path)
+    table = _adult.read(path)
     d = table.columns.shape[1] - 1
-    Source("official", adult.FILE, adult.read, (4, 2), d).check(table)
+    Source("official", _adult.FILE, _adult.read, (4, 2), d).check(table)
     for counts, features in (((4, 3), d), ((2, 4), d), ((4, 2), d + 1), ((4,), d), ((5, 2), d)):
         with pytest.raises(FormatError, match=r"expected .* rows and d"):
-            Source("official", adult.FILE, adult.read, counts, features).check(table)
+            Source("official", _adult.FILE, _adult.read, counts, features).check(table)
 
 
 def test_adult_text_drops_rows_with_a_question_mark(tmp_path: Path) -> None:
-    table = adult.read(raw.adult(tmp_path / "adult.data"))
+    table = _adult.read(raw.adult(tmp_path / "adult.data"))
     assert table.steps == [("rows of adult.data", 4), ('rows without "?"', 2)]
     assert table.columns["age"].tolist() == [25, 33]
     assert table.y.tolist() == [0, 1]
@@ -147,9 +147,9 @@ def test_adult_text_drops_rows_with_a_question_mark(tmp_path: Path) -> None:
 
 
 def test_adult_reference_keeps_the_question_mark_as_a_level(tmp_path: Path) -> None:
-    table = adult.read(raw.adult(tmp_path / "adult.data"), keep_missing=True)
+    table = _adult.read(raw.adult(tmp_path / "adult.data"), keep_missing=True)
     assert len(table.columns) == 4
-    assert list(table.columns)[: len(adult.NUMERIC) + 1] == ["age", *adult.NUMERIC]
+    assert list(table.columns)[: len(_adult.NUMERIC) + 1] == ["age", *_adult.NUMERIC]
     assert table.columns["workclass_?"].tolist() == [0, 1, 0, 0]
     assert table.columns["native-country_?"].tolist() == [0, 0, 0, 1]
     assert table.groups["sex"] == ("sex_Female", "sex_Male")
@@ -158,7 +158,7 @@ def test_adult_reference_keeps_the_question_mark_as_a_level(tmp_path: Path) -> N
 def test_compas_applies_the_filter_and_reads_no_name(tmp_path: Path) -> None:
     path = tmp_path / "compas.csv"
     raw.compas_frame().to_csv(path, index=False)
-    table = compas.read(path)
+    table = _compas.read(path)
     assert [rows for _, rows in table.steps] == [6, 4, 3, 2, 2, 2]
     assert table.columns["age"].tolist() == [20, 45]
     assert table.y.tolist() == [1, 0]
@@ -170,20 +170,20 @@ def test_compas_applies_the_filter_and_reads_no_name(tmp_path: Path) -> None:
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 def test_crime_drops_sparse_columns_and_fills_the_rest_with_medians(tmp_path: Path, end: str) -> None:
     table = raw.crime_table()
-    result = crime.read(raw.crime_file(tmp_path / "communities.data", table, end=end))
+    result = _crime.read(raw.crime_file(tmp_path / "communities.data", table, end=end))
     assert "PolicCars" not in result.columns
-    assert not {*crime.IDENTIFIERS, crime.TARGET} & set(result.columns)
+    assert not {*_crime.IDENTIFIERS, _crime.TARGET} & set(result.columns)
     assert result.columns.shape == (10, 128 - 5 - 1 - 1)
     assert result.columns["OtherPerCap"][0] == np.median(table["OtherPerCap"][1:].astype(float))
-    np.testing.assert_array_equal(result.y, table[crime.TARGET].astype(float))
+    np.testing.assert_array_equal(result.y, table[_crime.TARGET].astype(float))
 
 
 def test_meps_joined_keeps_complete_rows_of_panel_19(tmp_path: Path) -> None:
     frame = raw.meps_frame()
-    table = meps.read_joined(raw.gzipped_csv(tmp_path / "joined.csv.gz", frame))
-    wanted = frame[(frame["PANEL"] == 19) & (frame[[*meps.PANEL_19_FEATURES, meps.SENSITIVE]] >= 0).all(axis=1)]
+    table = _meps.read_joined(raw.gzipped_csv(tmp_path / "joined.csv.gz", frame))
+    wanted = frame[(frame["PANEL"] == 19) & (frame[[*_meps.PANEL_19_FEATURES, _meps.SENSITIVE]] >= 0).all(axis=1)]
     assert 0 < len(wanted) < 30
     np.testing.assert_array_equal(table.columns["AGE15X"], wanted["AGE15X"])
-    np.testing.assert_array_equal(table.y, wanted[meps.EXACT_LABEL])
-    np.testing.assert_allclose(table.weights, wanted[meps.WEIGHT])  # type: ignore[arg-type]
+    np.testing.assert_array_equal(table.y, wanted[_meps.EXACT_LABEL])
+    np.testing.assert_allclose(table.weights, wanted[_meps.WEIGHT])  # type: ignore[arg-type]
     assert table.columns.shape[1] == 19

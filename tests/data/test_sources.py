@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 import raw_formats as raw
 
-from frhsic_core.data import CorruptFile, DataUnavailable, acs_income, files, load_dataset, loading, meps
+from frhsic_core.data import CorruptFile, DataUnavailable, _acs_income, _files, _loading, _meps, load_dataset
 from frhsic_core.data._files import Folders, Link, RawFile, locate
 
 GOOD = b"a,b\n1,2\n" * 20_000
@@ -176,8 +176,8 @@ def test_the_message_says_what_was_tried_and_what_to_do(tmp_path: Path) -> None:
 
 
 def test_every_official_source_is_https_and_every_dataset_can_be_had_by_hand() -> None:
-    for name in loading.REAL:
-        sources = loading.RECIPES[name].sources
+    for name in _loading.REAL:
+        sources = _loading.RECIPES[name].sources
         assert any(source.file.by_hand for source in sources)
         for source in sources:
             assert all(link.url.startswith("https://") for link in source.file.links)
@@ -190,21 +190,21 @@ def _zipped(path: Path, name: str, content: bytes) -> None:
 
 
 @pytest.mark.parametrize(("read", "write", "why"), [
-    (acs_income.OFFICIAL_ZIP, lambda at: _put(at, raw.ERROR_PAGE), "is a web page, not data"),
-    (acs_income.read_official, lambda at: _put(at, raw.ERROR_PAGE), "a web page"),
-    (acs_income.OFFICIAL_ZIP, lambda at: _put(at, b"PK\x03\x04 cut short"), "not a complete zip"),
-    (acs_income.OFFICIAL_ZIP, lambda at: raw.acs_zip(at, raw.acs_official().drop(columns="RELP")), "no column RELP"),
-    (meps.OFFICIAL, lambda at: _zipped(at, "h181.ssp", b"something else" * 20), "not a SAS transport file"),
-    (meps.OFFICIAL, lambda at: _zipped(at, "other.txt", b""), r"0 members named 'h181.ssp'.*other.txt"),
+    (_acs_income.OFFICIAL_ZIP, lambda at: _put(at, raw.ERROR_PAGE), "is a web page, not data"),
+    (_acs_income.read_official, lambda at: _put(at, raw.ERROR_PAGE), "a web page"),
+    (_acs_income.OFFICIAL_ZIP, lambda at: _put(at, b"PK\x03\x04 cut short"), "not a complete zip"),
+    (_acs_income.OFFICIAL_ZIP, lambda at: raw.acs_zip(at, raw.acs_official().drop(columns="RELP")), "no column RELP"),
+    (_meps.OFFICIAL, lambda at: _zipped(at, "h181.ssp", b"something else" * 20), "not a SAS transport file"),
+    (_meps.OFFICIAL, lambda at: _zipped(at, "other.txt", b""), r"0 members named 'h181.ssp'.*other.txt"),
 ])  # fmt: skip
 def test_a_file_that_is_not_the_official_archive_is_recognised(tmp_path: Path, read: Any, write: Any, why: str) -> None:
     write(tmp_path / "a.zip")
     with pytest.raises(CorruptFile, match=why):
-        files.verify(tmp_path / "a.zip", read) if isinstance(read, RawFile) else read(tmp_path / "a.zip")
+        _files.verify(tmp_path / "a.zip", read) if isinstance(read, RawFile) else read(tmp_path / "a.zip")
 
 
 def test_a_hash_not_known_in_advance_is_recorded_and_held_to(tmp_path: Path) -> None:
-    file = acs_income.OFFICIAL_ZIP
+    file = _acs_income.OFFICIAL_ZIP
     mine = raw.acs_zip(_put(file.under(tmp_path / "data"), b""), raw.acs_official())
     folders = _folders(tmp_path, data=True)
     first = locate([file], folders, what="acs", download=False)
@@ -229,9 +229,9 @@ def test_a_member_of_a_downloaded_archive_and_nothing_else_is_kept(tmp_path: Pat
     assert _left(tmp_path) == ["deep/cache/toy/toy.csv"]
     # An archive that is kept whole is checked by its structure, and its hash is recorded.
     server.archive = raw.acs_zip(tmp_path / "made.zip", raw.acs_official()).read_bytes()
-    whole = replace(acs_income.OFFICIAL_ZIP, links=(replace(link, member=None),))
+    whole = replace(_acs_income.OFFICIAL_ZIP, links=(replace(link, member=None),))
     found = locate([whole], _folders(tmp_path / "deep"), what="acs")
-    assert found.sha256 == files.sha256_of(tmp_path / "made.zip") == files.sha256_of(found.path)
+    assert found.sha256 == _files.sha256_of(tmp_path / "made.zip") == _files.sha256_of(found.path)
     assert found.path.with_name("csv_pca.zip.sha256").read_text().strip() == found.sha256
 
 
@@ -246,14 +246,14 @@ def test_a_cache_that_cannot_be_written_is_named(
     def full(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(files.os, "replace", full)
+    monkeypatch.setattr(_files.os, "replace", full)
     with pytest.raises(DataUnavailable, match=r"No space left on device.*set FRHSIC_CACHE"):
         locate([_file(server, "/good")], _folders(tmp_path / "other"), what="toy")
     assert _left(tmp_path / "other") == []
 
 
 def test_an_unwritable_cache_does_not_stop_a_file_in_the_data_folder(tmp_path: Path) -> None:
-    file = acs_income.OFFICIAL_ZIP
+    file = _acs_income.OFFICIAL_ZIP
     raw.acs_zip(_put(file.under(tmp_path / "data"), b""), raw.acs_official())
     folders = Folders(tmp_path / "data", _put(tmp_path / "cache", b"in the way"))
     assert locate([file], folders, what="acs", download=False).origin == "the folder FRHSIC_DATA"

@@ -16,7 +16,7 @@ import torch
 from records import Records
 
 from frhsic_core import _arrays, bounds, joint, kernels, laws
-from frhsic_core.joint import _contraction, _factors, _given, _independence
+from frhsic_core.joint import _contraction, _factors, _given, _independence, _information
 from frhsic_core.laws import _finite, _mercer, _quadrature, formulas
 from frhsic_core.learning._penalties import scaling
 from frhsic_core.paper.experiments import mutual_information as components
@@ -35,7 +35,7 @@ def names(n: int) -> dict[str, Any]:
     library = {name: one for module in MODULES for name, one in vars(module).items()}
     return (
         library
-        | {"torch": torch, "np": np, "Fraction": Fraction, "components": components}
+        | {"torch": torch, "np": np, "Fraction": Fraction, "components": components, "information": _information}
         | {name: torch.as_tensor(x) for name, x in data.items()}
     )
 
