@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.preprocessing import MinMaxScaler
 
-from frhsic_core.data import Dataset, Provenance, crime, load_dataset, meps
+from frhsic_core.data import Dataset, Provenance, _crime, _meps, load_dataset
 from frhsic_core.paper import datasets
 from frhsic_core.paper.datasets import REFERENCE_SEEDS, VARIANTS, load_variant, recipe_of, split_indices, stack_splits
 from frhsic_core.paper.experiments.cost import ATTRIBUTES
@@ -85,15 +85,15 @@ def test_crime_variants_differ_in_the_sensitive_attribute_only(tmp_path: Path) -
     assert attributes == ["racepctblack", "householdsize"]
     pd.testing.assert_frame_equal(text.columns, reference.columns)
     # the position that the released code uses, and its neighbour
-    assert crime.COLUMNS[6] == "householdsize"
-    assert crime.COLUMNS[7] == "racepctblack"
-    assert len(crime.COLUMNS) == len(set(crime.COLUMNS)) == 128
+    assert _crime.COLUMNS[6] == "householdsize"
+    assert _crime.COLUMNS[7] == "racepctblack"
+    assert len(_crime.COLUMNS) == len(set(_crime.COLUMNS)) == 128
 
 
 def test_meps_two_panels_uses_discharges_and_counts_codes_as_the_label_does(tmp_path: Path) -> None:
     frame = raw.meps_frame()
     table = datasets.read_two_panels(raw.gzipped_csv(tmp_path / "two.csv.gz", frame))
-    wanted = frame[(frame[[*datasets.TWO_PANEL_FEATURES, meps.SENSITIVE]] >= 0).all(axis=1)]
+    wanted = frame[(frame[[*datasets.TWO_PANEL_FEATURES, _meps.SENSITIVE]] >= 0).all(axis=1)]
     np.testing.assert_array_equal(table.y, wanted[list(datasets.VISITS_IN_EXTRACT)].sum(axis=1) >= 10)
     assert table.columns.shape == (len(wanted), 17)
 
@@ -102,9 +102,9 @@ def test_meps_official_transport_file(tmp_path: Path) -> None:
     frame = raw.meps_frame()
     table = datasets.read_both_panels(raw.meps_zip(tmp_path / "h181ssp.zip", frame))
     features = datasets.REFERENCE_FEATURES
-    wanted = frame[(frame[[*features, meps.SENSITIVE]] >= 0).all(axis=1)]
-    np.testing.assert_array_equal(table.columns.to_numpy(), wanted[[meps.SENSITIVE, *features]].to_numpy())
-    np.testing.assert_array_equal(table.y, wanted[meps.EXACT_LABEL])
+    wanted = frame[(frame[[*features, _meps.SENSITIVE]] >= 0).all(axis=1)]
+    np.testing.assert_array_equal(table.columns.to_numpy(), wanted[[_meps.SENSITIVE, *features]].to_numpy())
+    np.testing.assert_array_equal(table.y, wanted[_meps.EXACT_LABEL])
     assert table.columns.shape[1] == 20
 
 

@@ -88,8 +88,8 @@ def test_verdicts_of_balls() -> None:
 
 @pytest.mark.parametrize(("factor", "verdict"), [(1, "holds"), (2, "fails as stated")])
 def test_every_point_of_the_grid_is_proved_or_refuted(monkeypatch, factor: int, verdict: str) -> None:
-    right = b.mercer.eigenvalue
-    monkeypatch.setattr(b.mercer, "eigenvalue", lambda *args, **options: factor * right(*args, **options))
+    right = b._mercer.eigenvalue
+    monkeypatch.setattr(b._mercer, "eigenvalue", lambda *args, **options: factor * right(*args, **options))
     lower, upper = b.proved_on_a_grid()
     points = len(b.RHOS) * len(b.SIGMAS) ** 2
     assert (lower.details["inequalities proved"], upper.details["inequalities proved"]) == (points, 8 * points)
