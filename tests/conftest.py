@@ -108,6 +108,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--record", action="store_true", help="write the records of the tests again; see tests/records.py")
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Let the notebooks of a worker share their imports."""
+    if hasattr(config, "workerinput") and config.getoption("nbval", default=False):
+        import forked_kernels
+
+        forked_kernels.install()
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Skip what this machine cannot run, note the part of the project, and put the tests of workers in turn."""
     if hasattr(config, "workerinput"):
