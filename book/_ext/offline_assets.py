@@ -1,4 +1,4 @@
-"""Put MathJax and an archive of the library into the built book, so that no page needs the network."""
+"""Put MathJax and archives into the built book, so that neither a page nor a chapter needs the repository."""
 
 from __future__ import annotations
 
@@ -7,6 +7,14 @@ import shutil
 import zipfile
 from pathlib import Path
 from typing import Any
+
+import solutions
+
+ROOT = Path(__file__).resolve().parents[2]
+LIBRARY = ("pyproject.toml", "README.md", "LICENSE", "CITATION.cff", "frhsic_core")
+# What every cell of every chapter needs, and the homework.
+STORED = ("book/results", "book/claims", "book/data_summaries", "book/proofs", "book/_static/credit_model.py")
+CHAPTERS = (*LIBRARY, "notebooks", "book/homework.md", *STORED)
 
 
 def copy_mathjax(target: Path) -> None:
@@ -18,21 +26,30 @@ def copy_mathjax(target: Path) -> None:
     shutil.copy2(source / "tex-mml-chtml.js", target)
 
 
-def pack_library(root: Path, target: Path) -> None:
-    """Write what ``pip install frhsic_core.zip`` needs; the bytes depend on the files alone."""
-    files = [root / name for name in ("pyproject.toml", "README.md", "LICENSE", "CITATION.cff")]
-    files += [path for path in (root / "frhsic_core").rglob("*") if path.is_file() and "__pycache__" not in path.parts]
+def pack(root: Path, names: tuple[str, ...], target: Path) -> None:
+    """Write files and folders of the repository to an archive; its bytes depend on them alone. Solutions are left out.
+
+    An unpacked archive has one folder, which ``pip install`` takes.
+    """
+    found = [path for name in names for path in ((root / name).rglob("*") if (root / name).is_dir() else [root / name])]
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
-        for path in sorted(files):
-            entry = zipfile.ZipInfo(f"frhsic_core/{path.relative_to(root).as_posix()}")  # dated 1980
-            archive.writestr(entry, path.read_bytes(), zipfile.ZIP_DEFLATED)
+        for path in sorted(path for path in found if path.is_file() and "__pycache__" not in path.parts):
+            inside = path.relative_to(root).as_posix()
+            content: bytes | str = path.read_bytes()
+            if path.suffix == ".ipynb":
+                content = solutions.stripped(path.read_text(encoding="utf-8"), path.stem, linked=False)
+            elif path.suffix == ".md":
+                content = solutions.BOX.sub("", path.read_text(encoding="utf-8"))
+            entry = zipfile.ZipInfo(f"{target.stem}/{inside}")  # dated 1980
+            archive.writestr(entry, content, zipfile.ZIP_DEFLATED)
 
 
 def _add_files(app: Any, exception: Exception | None) -> None:
     if not exception and app.builder.format == "html":
         static = Path(app.outdir) / "_static"
         copy_mathjax(static / "mathjax")
-        pack_library(Path(__file__).resolve().parents[2], static / "frhsic_core.zip")
+        pack(ROOT, LIBRARY, static / "frhsic_core.zip")
+        pack(ROOT, CHAPTERS, static / "chapters.zip")
 
 
 def _drop_thebe(app: Any, pagename: str, templatename: str, context: dict[str, Any], doctree: Any) -> None:

@@ -9,6 +9,7 @@ import json
 import math
 import os
 import re
+import shutil
 import subprocess
 import sys
 from html import unescape
@@ -25,6 +26,7 @@ from PIL import Image
 from frhsic_core import Gaussian
 from frhsic_core.laws import FiniteLaw
 from frhsic_core.paper.claims.stored import recorded
+from frhsic_core.paper.runs.stored import book_folder
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -47,6 +49,21 @@ def test_a_picture_takes_its_caption_else_its_heading(extension) -> None:
     alone = nodes.image(uri="b.png")
     nodes.section("", nodes.title("", "A heading"), nodes.paragraph("", "", alone))
     assert "A heading" in words_for(alone)
+
+
+def test_the_archive_has_what_chapters_read_and_no_solutions(extension, tmp_path: Path, monkeypatch) -> None:
+    assets = extension("offline_assets")
+    assets.pack(ROOT, assets.CHAPTERS, tmp_path / "chapters.zip")
+    shutil.unpack_archive(tmp_path / "chapters.zip", tmp_path)
+    pages = [*(tmp_path / "chapters").rglob("*.ipynb"), *(tmp_path / "chapters").rglob("*.md")]
+    texts = {path.relative_to(tmp_path / "chapters"): path.read_text(encoding="utf-8") for path in pages}
+    assert {path: text for path, text in texts.items() if "{dropdown} Solution" in text} == {}
+    assert texts[Path("book/homework.md")].count("**Coding task") > 3
+    monkeypatch.chdir(tmp_path / "chapters" / "notebooks")
+    monkeypatch.delenv("FRHSIC_BOOK", raising=False)
+    for name in ("results/main.parquet", "claims/cells.csv", "proofs/statements.csv", "_static/credit_model.py"):
+        assert book_folder(name).is_relative_to(tmp_path)
+        assert book_folder(name).is_file()
 
 
 def test_every_claim_named_for_the_authors_is_on_record() -> None:
