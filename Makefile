@@ -63,8 +63,9 @@ format: setup  ## format the code with ruff
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: setup  ## run the benchmarks
-	@for script in tests/benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+bench: setup  ## time training and the statistics beside other libraries, into _build/bench
+	$(BIN)/frhsic run cost_cpu --store _build/bench
+	$(BIN)/frhsic run peers --store _build/bench
 
 proofs:  ## check the formal proofs (needs Coq; prints how to install it)
 	$(PYTHON) .ci/proofs
