@@ -27,14 +27,7 @@ from frhsic_core._choices import one_of
 from frhsic_core.joint._given import Given, read_given
 from frhsic_core.joint._hsic import elements, one_entry
 from frhsic_core.joint._independence.fits import fitted_groups
-from frhsic_core.joint._independence.permutation import (
-    Decision,
-    Request,
-    decide,
-    group_strata,
-    permutation_test,
-    within_kernel,
-)
+from frhsic_core.joint._independence.permutation import Request, decide, group_strata, permutation_test, within_kernel
 from frhsic_core.joint._independence.residual import residual_test
 from frhsic_core.kernels import Kernel, resolve_kernel
 
@@ -222,7 +215,7 @@ def hsic_test(
         found = []
         for i, sample in elements(z, s, kernel_z, kernel_s, batch):
             own = read_given(given[i], n) if isinstance(given, Tensor) and stacked else shared
-            found.append(torch.stack(_one(*sample, own, request)))
+            found.append(_one(*sample, own, request))
         every = torch.stack(found, -1).reshape(4, *batch) if found else z.new_empty(4, *batch)
     value, statistic, threshold = every[:3].to(dtype)
     return IndependenceTest(value, statistic, threshold, every[3], method, alpha)
@@ -230,7 +223,7 @@ def hsic_test(
 
 def _one(
     z: Tensor, s: Tensor, kernel_z: Kernel | None, kernel_s: Kernel | None, given: Given | None, request: Request
-) -> Decision:
+) -> Tensor:
     """Return the test of one sample ``(n, d)`` and ``(n, p)``; without ``given`` all rows are one group."""
     n = len(z)
     if given is not None and not given.discrete:
@@ -244,5 +237,6 @@ def _one(
     s, kernel_s = within_kernel(kernel_s, s, groups)
     sample = z, s, kernel_z, kernel_s, groups
     if fitted:
-        return decide(*fitted_groups(*sample, method=request.method, alpha=request.alpha), n)
+        statistic, *rest = fitted_groups(*sample, method=request.method, alpha=request.alpha)
+        return decide(statistic / n, statistic, *rest)
     return permutation_test(*sample, strata, request)

@@ -42,7 +42,6 @@ import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -441,24 +440,15 @@ def _bin_products(
 # The decision --------------------------------------------------------------------------------------------------------
 
 
-class Decision(NamedTuple):
-    """The decision for one sample."""
-
-    hsic: Tensor
-    statistic: Tensor
-    threshold: Tensor
-    pvalue: Tensor
-
-
-def decide(statistic: Tensor, pvalue: Tensor, threshold: Tensor, constant: Tensor, n: int) -> Decision:
-    """Return the result of a test with one statistic; a constant argument has statistic 0 and p-value 1."""
-    statistic = torch.where(constant, 0.0, statistic)
-    return Decision(statistic / n, statistic, torch.where(constant, 0.0, threshold), torch.where(constant, 1.0, pvalue))
+def decide(value: Tensor, statistic: Tensor, pvalue: Tensor, threshold: Tensor, constant: Tensor) -> Tensor:
+    """Return HSIC, statistic, threshold and p-value of one sample, ``(4,)``; 0, 0, 0 and 1 for a constant argument."""
+    found = torch.stack([value, statistic, threshold, pvalue])
+    return torch.where(constant, found.new_tensor([0.0, 0.0, 0.0, 1.0]), found)
 
 
 def ranked(
     by_value: Tensor, pooled: Tensor, constant: Tensor, factors: tuple[float, ...], request: Request, n: int
-) -> Decision:
+) -> Tensor:
     """Return the test from two tables ``(1 + B, windows)``; their first row belongs to the sample, the others do not.
 
     ``constant`` ``(windows,)`` says where nothing varies. The statistic of the aggregated test is the largest
@@ -467,7 +457,6 @@ def ranked(
     attributes) must count as equal whatever the order of summation.
     """
     values = by_value[:, 0]
-    nothing = constant.all()
     if request.method == "permutation":
         least = values[0] * (1.0 - 1e-7)
     else:
@@ -478,8 +467,7 @@ def ranked(
     # p ≤ α exactly when the statistic exceeds the m-th largest permuted one, m = ⌊α(B + 1)⌋.
     m = int(request.alpha * (len(null) + 1) * (1 + 1e-12))
     threshold = null.topk(m).values[-1] if m else torch.full_like(least, torch.inf)
-    found = decide(values[0], pvalue, threshold, nothing, n)
-    return found._replace(hsic=torch.where(nothing, 0.0, by_value[0, factors.index(1.0)] / n))
+    return decide(by_value[0, factors.index(1.0)] / n, values[0], pvalue, threshold, constant.all())
 
 
 def permutation_test(
@@ -490,7 +478,7 @@ def permutation_test(
     groups: list[Tensor],
     strata: list[Tensor],
     request: Request,
-) -> Decision:
+) -> Tensor:
     """Return the permutation or aggregated test of one sample ``(n, d)`` and ``(n, p)`` in float64.
 
     O(Bn²) time at most up to 512 rows. Above, the statistics take O(n) time, and Σ_g (n_g/n) HSIC_b of the groups
@@ -529,14 +517,15 @@ def permutation_test(
     sets = [rows.to(z.device) for rows in bins_of(n, generator, strata, bins=bins)]
     orders = [random_orders(n_permutations, len(rows), generator).to(z.device) for rows in sets]
     found = ranked(*bin_statistics(features_z, features_s, groups, sets, orders), factors, request, n)
-    total = torch.zeros_like(found.hsic)
+    total = torch.zeros_like(found[0])
     for rows in groups:
         exact: Callable[..., Tensor | None] = hsic if len(rows) <= EXACT_ROWS else thin_hsic
         value = exact(z[rows], s[rows], kernel_z=kernel_z, kernel_s=kernel_s)
         if value is None:
             return found
         total += len(rows) / n * value
-    return found._replace(hsic=total.clamp_min(0.0))
+    found[0] = total.clamp_min(0.0)
+    return found
 
 
 def standardized(values: Tensor) -> Tensor:

@@ -37,7 +37,6 @@ from frhsic_core.joint._independence.permutation import (
     BASE_ROWS,
     SHARE,
     SMALL_ROWS,
-    Decision,
     JointFeatures,
     Request,
     decide,
@@ -176,7 +175,7 @@ def residual_test(
     kernel_z: Kernel | None,
     kernel_s: Kernel | None,
     request: Request,
-) -> Decision:
+) -> Tensor:
     """Return the test of Z ⟂ S | C of one sample ``(n, d)`` and ``(n, p)``."""
     n = len(z)
     method, generator, alpha = request.method, request.generator, request.alpha
@@ -200,7 +199,7 @@ def residual_test(
     if method in ("gamma", "spectral"):
         statistic = by_value[0].sum().clamp_min(0.0)
         pvalue, threshold = _fitted(statistic, null[0][0], method, alpha)
-        return decide(statistic, pvalue, threshold, constant[0], n)
+        return decide(statistic / n, statistic, pvalue, threshold, constant[0])
     signs = torch.randint(
         0, 2, (by_value.shape[-1], request.n_permutations), generator=generator, device=generator.device
     )
