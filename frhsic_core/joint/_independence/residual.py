@@ -23,6 +23,7 @@ Above 512 rows the rows of one of 256 random blocks share a sign, so that M is 2
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -102,7 +103,7 @@ class Regression:
         sums with the functions of C.
         """
         spread = square - n * mean.square().sum()
-        best: tuple[float, Fit] | None = None
+        tried = []
         for values, vectors in self.kernels:
             values = values.clamp_min(0.0).unsqueeze(-1)
             shrinkage = values / (values + values.new_tensor(RIDGES))  # (functions, ridges)
@@ -111,14 +112,11 @@ class Regression:
             df = 1.0 + shrinkage.sum(0)
             score = torch.where(df > 0.5 * n, torch.inf, left / (1.0 - df / n).square())
             at = int(score.argmin())
-            if best is None or float(score[at]) < best[0]:
-                factor = shrinkage[:, at]
-                constant = left[at] <= n * torch.finfo(mean.dtype).eps * square
-                share = left[at] / spread.clamp_min(1e-300) * ~constant
-                fit = Fit(mean, vectors @ (factor.unsqueeze(-1) * coefficients), vectors, factor, constant, share)
-                best = float(score[at]), fit
-        assert best is not None
-        return best[1]
+            tried.append((float(score[at]), left[at], shrinkage[:, at], coefficients, vectors))
+        _, rest, factor, coefficients, vectors = min(tried, key=operator.itemgetter(0))
+        rounding = n * torch.finfo(mean.dtype).eps * square
+        share = torch.where(rest <= rounding, 0.0, rest / spread.clamp_min(1e-300))
+        return Fit(mean, vectors @ (factor.unsqueeze(-1) * coefficients), vectors, factor, share)
 
 
 @dataclass(frozen=True)
@@ -131,15 +129,14 @@ class Fit:
         The constant and the shrunken coefficients of the functions of C.
     vectors, shrinkage : Tensor
         Directions in the functions of C, and the factor by which each is shrunken.
-    constant, left : Tensor
-        Whether nothing but rounding is left, and the share of the variance that is left.
+    left : Tensor
+        The share of the variance that is left, zero if it is nothing but rounding.
     """
 
     mean: Tensor
     coefficients: Tensor
     vectors: Tensor
     shrinkage: Tensor
-    constant: Tensor
     left: Tensor
 
     def kept(self, basis: Tensor) -> Tensor:
@@ -264,7 +261,7 @@ def residual_matrices(
     windows = len(features_z.maps)
     many = [partial(features, kernel=w) for features in (features_z, features_s) for w in range(windows)]
     fits = fitted(many, regression, [rows.flatten() for rows in blocks])
-    constant = torch.stack([a.constant | b.constant for a, b in zip(fits[:windows], fits[windows:], strict=True)])
+    constant = torch.stack([(a.left == 0) | (b.left == 0) for a, b in zip(fits[:windows], fits[windows:], strict=True)])
     sums: list[list[Tensor]] = [[] for _ in range(windows)]
     shares = []
     for rows in blocks:
