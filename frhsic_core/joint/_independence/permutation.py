@@ -381,20 +381,18 @@ def bin_statistics(
     """
     maps = list(zip(features_z.maps, features_s.maps, strict=True))
     n = sum(map(len, groups))
-    code = torch.empty(n, dtype=torch.long, device=groups[0].device)
-    for g, rows in enumerate(groups):
-        code[rows] = g
-    stays = torch.ones(n, dtype=torch.bool, device=code.device)
-    for rows in sets:
-        stays[rows.flatten()] = False
+    which = torch.full((n,), -1, device=groups[0].device)  # the set of each row; few rows have none
+    for i, rows in enumerate(sets):
+        which[rows.flatten()] = i
     by_value = features_z.x.new_zeros(len(orders[0]), len(maps))
     pooled: list[Tensor | float] = [0.0] * len(maps)
     # For few rows, whose features are at hand, the sums of every window cost less than a change of basis of all bins.
     at_hand = features_z.index is not None and features_s.index is not None
     direct = at_hand and n < BINS * max(features_z.rank, features_s.rank)
-    for g, members in enumerate(groups):
-        own = [(rows, order) for rows, order in zip(sets, orders, strict=True) if int(code[rows[0, 0]]) == g]
-        bins = [members[stays[members]].unsqueeze(0), *(rows for rows, _ in own)]
+    for members in groups:
+        found = which[members]
+        own = [(sets[i], orders[i]) for i in found.unique().tolist() if i >= 0]
+        bins = [members[found < 0].unsqueeze(0), *(rows for rows, _ in own)]
         basis = [] if direct else _bin_products(features_z, features_s, bins)
         for w, (map_z, map_s) in enumerate(maps):
             tables = (
