@@ -189,9 +189,9 @@ def test_fits_are_those_of_whole_matrices(method: str, d: int) -> None:
     diagonals = grams.diagonal(dim1=-2, dim2=-1)
     sums = diagonals.sum(-1), grams.square().sum((-2, -1)), diagonals.square().sum(-1), torch.stack(shapes)
     squares = (k * l).square()
-    whole = fits.PairSums(120, grams.amax((-2, -1)), *sums, (k * l).sum(), squares.sum() - squares.trace())
+    whole = fits.PairSums(grams.amax((-2, -1)), *sums, (k * l).sum(), squares.sum() - squares.trace())
     statistic = whole.product / 120
-    pvalue, threshold = fits.fitted_gamma(statistic, *whole.fitted(method), 0.05)
+    pvalue, threshold = fits.fitted_gamma(statistic, *whole.fitted(method, 120.0), 0.05)
     assert streamed.statistic.item() == pytest.approx(statistic.item(), rel=1e-10)
     assert streamed.threshold.item() == pytest.approx(threshold.item(), rel=1e-9)
     assert streamed.pvalue.item() == pytest.approx(pvalue.item(), rel=1e-8)

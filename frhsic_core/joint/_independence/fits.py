@@ -29,8 +29,6 @@ class PairSums:
 
     Attributes
     ----------
-    n : int
-        Number of rows.
     largest : Tensor
         Pair max |K|.
     trace, squares, diagonal_squares : Tensor
@@ -41,7 +39,6 @@ class PairSums:
         The sum of K̃ ∘ L̃, and the sum of its squares off the diagonal (for the gamma fit).
     """
 
-    n: int
     largest: Tensor
     trace: Tensor
     squares: Tensor
@@ -50,9 +47,8 @@ class PairSums:
     product: Tensor
     product_squares: Tensor
 
-    def fitted(self, method: str) -> tuple[Tensor, Tensor, Tensor]:
+    def fitted(self, method: str, n: float) -> tuple[Tensor, Tensor, Tensor]:
         """Return the mean, the variance and the shape of the gamma distribution that is fitted to n·HSIC_b."""
-        n = float(self.n)
         traces = self.trace.prod()
         if method == "gamma":  # Theorem 4 of Gretton et al. (2007) and its estimates
             # The mean diagonal entry minus the mean off-diagonal one is tr K̃/(n − 1).
@@ -92,7 +88,7 @@ def _thin_sums(pair: ThinPair, method: str) -> PairSums | None:
     squares = torch.stack([own_z.square().sum(), own_s.square().sum()])
     shape = torch.stack([cubic_shape(own_z), cubic_shape(own_s)])
     product = pair.product().square().sum()
-    return PairSums(len(pair.z), torch.ones_like(trace), trace, squares, diagonal_squares, shape, product, entries)
+    return PairSums(torch.ones_like(trace), trace, squares, diagonal_squares, shape, product, entries)
 
 
 # Whole matrices ------------------------------------------------------------------------------------------------------
@@ -124,7 +120,7 @@ def _all_pairs_sums(z: Tensor, s: Tensor, kernel_z: Kernel, kernel_s: Kernel, *,
         few = spaced_rows(n, n if n <= DENSE_ROWS else DENSE_ROWS // 2, z.device)
         shape = torch.stack([cubic_shape(center(kernel(x[few]))) for kernel, x, _ in sides])
     trace, squares, diagonal_squares, (product, product_squares) = totals
-    return PairSums(n, largest, trace, squares, diagonal_squares, shape, product, product_squares)
+    return PairSums(largest, trace, squares, diagonal_squares, shape, product, product_squares)
 
 
 def only_rounding(spread: Tensor, largest: Tensor, n: int) -> Tensor:
@@ -159,13 +155,10 @@ def fitted_groups(
         sums = (None if pair is None else _thin_sums(pair, method)) or _all_pairs_sums(*group, method=method)
         if bool(only_rounding(sums.trace / len(rows), sums.largest, len(rows)).any()):
             continue
-        mean, variance, shape = sums.fitted(method)
+        mean, variance, shape = sums.fitted(method, float(len(rows)))
         third = 2.0 * variance**1.5 / shape.sqrt()
         moments.append(torch.stack([sums.product.clamp_min(0.0) / len(rows), mean, variance, third]))
-    if not moments:
-        zero = z.new_zeros(())
-        return zero, zero, zero, zero == 0
-    statistic, mean, variance, third = torch.stack(moments).sum(0).unbind()
+    statistic, mean, variance, third = torch.stack(moments or [z.new_zeros(4)]).sum(0).unbind()
     # A gamma distribution with shape a has skewness 2/√a.
     pvalue, threshold = fitted_gamma(statistic, mean, variance, 4.0 * variance**3 / third**2, alpha)
     return statistic, pvalue, threshold, variance <= 0
