@@ -11,7 +11,6 @@ in kernel canonical correlation analysis (Fukumizu et al., 2007).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import torch
 from torch import Tensor
@@ -19,9 +18,6 @@ from torch import Tensor
 from frhsic_core._arrays import ArrayLike, as_pair, batch_shape, require_memory, require_value, same_kind
 from frhsic_core.joint._contraction import center
 from frhsic_core.kernels import Kernel, resolve_kernel
-
-Filter = Callable[[Tensor], tuple[Tensor, Tensor]]
-"""Eigenvalues λ of a centered Gram matrix to f(λ) and √f'(λ), for f(λ) = λ or λ/(λ + c)."""
 
 
 @same_kind
@@ -57,7 +53,7 @@ def coco(
     1.3333
     """
     z, s = as_pair(z, s)
-    value, change = _norm(z, s, (kernel_z, kernel_s), [lambda values: (values, torch.ones_like(values))] * 2, "coco")
+    value, change = _norm(z, s, (kernel_z, kernel_s), [], "coco")
     return (value + change) / z.shape[-2]
 
 
@@ -113,22 +109,18 @@ def khgr(
         raise ValueError(
             f"ridge is {ridge}: it must be positive; without regularisation the sample kHGR is one for every sample."
         )
-    filters = [_shrink(z.shape[-2] * float(eta)) for eta in pair]
-    value, change = _norm(z, s, (kernel_z, kernel_s), filters, "khgr")
+    value, change = _norm(z, s, (kernel_z, kernel_s), [float(eta) for eta in pair], "khgr")
     eps = torch.finfo(value.dtype).eps
     # Below one by definition; rounding can reach it when the ridge is tiny.
     return value.clamp_max(1.0 - eps) + torch.where(value > z.shape[-2] * eps, change, 0.0)
 
 
-def _shrink(shift: float) -> Filter:
-    return lambda values: (values / (values + shift), math.sqrt(shift) / (values + shift))
-
-
 def _norm(
-    z: Tensor, s: Tensor, kernels: tuple[Kernel | str | None, Kernel | str | None], filters: list[Filter], name: str
+    z: Tensor, s: Tensor, kernels: tuple[Kernel | str | None, Kernel | str | None], ridges: list[float], name: str
 ) -> tuple[Tensor, Tensor]:
     """Return the largest singular value of √f(K̃)√g(L̃), and zero with its gradient; ``(...)`` each.
 
+    f and g are the identity without ridges, and λ -> λ/(λ + nη) with a ridge η each.
     With σ = pᵀFᵀGq, f(K̃) = FFᵀ and g(L̃) = GGᵀ, dσ = (Gq)ᵀdf(K̃)(Gq)/2σ + (Fp)ᵀdg(L̃)(Fp)/2σ, and
     df(K̃) = √f'(K̃) dK̃ √f'(K̃) for these f. No eigenvector is differentiated: that gives NaN on repeated eigenvalues,
     which repeated rows make many of.
@@ -137,13 +129,16 @@ def _norm(
     advice = f"{name} needs whole matrices and O(n³) time: pass a random subset of the rows."
     require_memory(z, n, batch=batch_shape(z, s).numel(), copies=12, advice=advice)
     sides = []
-    for x, kernel, function, side in zip((z, s), kernels, filters, "zs", strict=True):
+    for x, kernel, ridge, side in zip((z, s), kernels, ridges or (None, None), "zs", strict=True):
         gram = require_value(resolve_kernel(kernel, x, name=f"kernel_{side}")(x), name)
         centered = center(gram)
         values, vectors = torch.linalg.eigh(centered.detach())
         # Eigenvalues below n·eps·max|K| are rounding, of either sign.
         floor = n * torch.finfo(gram.dtype).eps * gram.detach().abs().amax((-2, -1))
-        value, slope = function(torch.where(values > floor.unsqueeze(-1), values, torch.zeros_like(values)))
+        value = torch.where(values > floor.unsqueeze(-1), values, torch.zeros_like(values))
+        slope = torch.ones_like(value)  # √f'
+        if ridge is not None:
+            value, slope = value / (value + n * ridge), math.sqrt(n * ridge) / (value + n * ridge)
         kept = max(1, int((value > 0).reshape(-1, n).any(0).sum()))  # the values ascend: the columns before are zero
         sides.append((centered, vectors, slope.unsqueeze(-1), (vectors * value.sqrt().unsqueeze(-2))[..., -kept:]))
     f, g = sides[0][-1], sides[1][-1]
