@@ -23,7 +23,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import partial, reduce
 from typing import Any
 
 import torch
@@ -276,10 +276,6 @@ def _pivoted(kernel: Kernel, x: Tensor, *, most: int) -> Factor | None:
     The pivots X come from a part of the rows. All rows are then visited in blocks; where too much is left, the worst
     rows become candidates as well.
     """
-
-    def functions(landmarks: Tensor, rows: Tensor) -> Tensor:
-        return kernel(rows, landmarks)
-
     n = len(x)
     candidates = x[spaced_rows(n, _CANDIDATES, x.device)]
     for _ in range(_ROUNDS):
@@ -289,7 +285,7 @@ def _pivoted(kernel: Kernel, x: Tensor, *, most: int) -> Factor | None:
         landmarks = candidates[pivots]
         eye = torch.eye(len(landmarks), dtype=x.dtype, device=x.device)
         root = torch.linalg.solve_triangular(columns[pivots], eye, upper=False).mT
-        found = Factor(root, partial(functions, landmarks), polynomial=False)
+        found = Factor(root, partial(kernel, y=landmarks), polynomial=False)
         left = torch.cat([1.0 - found(part).square().sum(-1) for part in x.split(_BLOCK)])
         if float(left.clamp_min(0.0).mean()) <= 2.0 * _LEFT:
             return found
@@ -317,12 +313,9 @@ class ThinPair:
         def part(weights: Tensor, z: Tensor, s: Tensor) -> tuple[Tensor, ...]:
             return function(self.factor_z(z, root=root), self.factor_s(s, root=root), weights)
 
-        totals: tuple[Tensor, ...] = ()
         blocks = (x.split(_BLOCK) for x in (self.weights.unsqueeze(-1), self.z, self.s))
-        for weights, z, s in zip(*blocks, strict=True):
-            found = recomputed(partial(part, weights), z, s)
-            totals = tuple(a + b for a, b in zip(totals, found, strict=True)) if totals else found
-        return totals
+        parts = (recomputed(partial(part, weights), z, s) for weights, z, s in zip(*blocks, strict=True))
+        return reduce(lambda total, more: tuple(a + b for a, b in zip(total, more, strict=True)), parts)
 
     def product(self) -> Tensor:
         """Return Σ w φψᵀ."""
