@@ -290,12 +290,8 @@ class ExpandedDistance:
     """Euclidean distances from one matrix product, fast enough for a training step.
 
     Rows closer than 6e-8 (float32: 2e-3) times the largest norm count as equal: the expansion |x|² + |y|² − 2x·y leaves
-    rounding there, and its root would be a distance with an arbitrary direction.
+    rounding there, and its root would be a distance with an arbitrary direction. :func:`gram_term` computes them.
     """
-
-    def __call__(self, z: Tensor) -> Tensor:
-        u = z - z.mean(-2, keepdim=True)
-        return _radial(ExpandedDistance, half_squared_distances(u), u)
 
 
 def _radial(kind: type, exponent: Tensor, u: Tensor) -> Tensor:
@@ -319,7 +315,9 @@ def _weighted_slope(kind: type, gram: Tensor, gradient: Tensor) -> Tensor:
     return torch.where(gram > 0, gradient / gram.clamp_min(torch.finfo(gram.dtype).tiny), torch.zeros_like(gram))
 
 
-def gram_term(z: Tensor | Frame, kernel: Gram, function: GramFunction, *, factor: float = 1.0) -> GradientTerm | Tensor:
+def gram_term(
+    z: Tensor | Frame, kernel: Gram | ExpandedDistance, function: GramFunction, *, factor: float = 1.0
+) -> GradientTerm | Tensor:
     """Return ``factor`` times ``function`` at k(Z, Z), ``(..., n, d) -> (...)``, as a term of a loss.
 
     Gaussian, multi-scale and inverse multiquadric kernels and :class:`ExpandedDistance` take the written-out gradient.
@@ -337,6 +335,7 @@ def gram_term(z: Tensor | Frame, kernel: Gram, function: GramFunction, *, factor
     learned = isinstance(bandwidth, Tensor) and bandwidth.requires_grad
     if learned or not isinstance(kernel, Gaussian | InverseMultiquadric | MultiScale | ExpandedDistance):
         assert isinstance(z, Tensor)
+        assert not isinstance(kernel, ExpandedDistance)
         gram = kernel(z)
         value, gradient = function(gram.detach())
         return factor * (_KnownGradient.apply(gram, value, gradient) if gram.requires_grad else value)
