@@ -27,7 +27,7 @@ from frhsic_core.bounds import gdp_bound
 from frhsic_core.conditional import gdp
 from frhsic_core.joint._given import Given, conditional_hsic
 from frhsic_core.joint._hsic import normalized_hsic
-from frhsic_core.joint._independence import hsic_test
+from frhsic_core.joint._independence.decision import hsic_test
 from frhsic_core.learning._data import TrainingData
 from frhsic_core.learning._penalties import Penalty, make_penalty
 from frhsic_core.learning._stack import TrainedStack, cpu_threads, require_lambdas

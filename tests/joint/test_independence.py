@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from samples import correlated
 from scipy import stats
 
-from frhsic_core.joint._hsic import hsic
-from frhsic_core.joint._independence import hsic_test
+from frhsic_core.joint import hsic, hsic_test
 from frhsic_core.joint._independence.permutation import scaled, windows
 from frhsic_core.kernels import Categorical, Distance, Gaussian, Laplacian, Linear, Product
 

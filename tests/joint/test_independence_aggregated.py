@@ -11,8 +11,7 @@ import torch
 from samples import normal
 from scipy import stats
 
-from frhsic_core.joint._hsic import hsic
-from frhsic_core.joint._independence import hsic_test
+from frhsic_core.joint import hsic, hsic_test
 from frhsic_core.joint._independence.permutation import (
     FACTORS,
     random_orders,

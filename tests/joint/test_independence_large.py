@@ -12,9 +12,9 @@ import pytest
 import torch
 from scipy import stats
 
+from frhsic_core.joint import hsic, hsic_test
 from frhsic_core.joint._contraction import center
-from frhsic_core.joint._hsic import hsic
-from frhsic_core.joint._independence import fits, hsic_test, permutation
+from frhsic_core.joint._independence import fits, permutation
 from frhsic_core.joint._independence.permutation import JointFeatures, bin_statistics, bins_of, cells, random_orders
 from frhsic_core.kernels import Categorical, Distance, Gaussian, Linear, median_bandwidth
 

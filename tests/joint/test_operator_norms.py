@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from samples import with_squares
 from torch.autograd import gradcheck
 
-from frhsic_core.joint._hsic import hsic
-from frhsic_core.joint._operator_norms import coco, khgr
+from frhsic_core.joint import coco, hsic, khgr
 from frhsic_core.kernels import Distance, Gaussian, InverseMultiquadric, Laplacian, Linear
 
 UNIT = {"kernel_z": Gaussian(1.0), "kernel_s": Gaussian(1.0)}
