@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import torch
+from samples import correlated
 from torch import Tensor
 
 from frhsic_core import (
@@ -79,13 +80,6 @@ def by_definition(gram_z: Tensor, gram_s: Tensor, form: str, weights: Tensor, gr
     return value
 
 
-def draw(n: int, d: int, p: int) -> tuple[Tensor, Tensor]:
-    generator = torch.Generator().manual_seed(100 * n + d)
-    z = torch.randn(n, d, generator=generator, dtype=torch.float64)
-    s = 0.5 * torch.randn(n, p, generator=generator, dtype=torch.float64) + (2.0 * z[:, :1]).sin()
-    return z, s
-
-
 def rows_that_count(kind: str, n: int) -> Tensor:
     if kind == "none":
         return torch.ones(n, dtype=torch.float64)
@@ -133,7 +127,7 @@ def test_all_pairs(rows: int, kernels: str, form: str, kind: str, monkeypatch: p
     if kind == "weights" and form == "unbiased":
         return  # this form has no weights
     kernel_z, kernel_s = KERNELS[kernels]
-    z, s = draw(17, 2, 1)
+    z, s = correlated(1, 17, 0.5, 2)
     options = options_of(form, kind, 17)
     require_same(
         lambda a, b: engine(a, b, kernel_z=kernel_z, kernel_s=kernel_s, **options),
@@ -153,7 +147,7 @@ def test_thin_matrices_of_two_columns(kernels: str, form: str, kind: str) -> Non
     if (kind == "weights" and form == "unbiased") or (kernels == "distances" and kind != "none"):
         return  # sums of distances have no weights
     kernel_z, kernel_s = KERNELS[kernels]
-    z, s = draw(800, 1, 1)
+    z, s = correlated(1, 800, 0.5)
     options = options_of(form, kind, 800) | {"kernel_z": kernel_z, "kernel_s": kernel_s}
     expected = partial(dependence, **options)
     if not kernels.startswith(("laplacian", "distances")):
@@ -182,7 +176,7 @@ def test_thin_matrices_of_two_columns(kernels: str, form: str, kind: str) -> Non
 def test_thin_matrices_of_categories_and_a_few_columns(kernel: Any, columns: Any, form: str, kind: str) -> None:
     if kind == "weights" and form == "unbiased":
         return
-    z, s = draw(1200, 1, 1)
+    z, s = correlated(1, 1200, 0.5)
     s = columns((s - s.mean()) / s.std())
     options = options_of(form, kind, 1200) | {"kernel_z": Gaussian(1.0), "kernel_s": kernel}
     found = one_pair(thin_hsic, z, s, **options)
@@ -209,7 +203,7 @@ def path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str
 @pytest.mark.parametrize("form", FORMS)
 def test_public_functions(form: str, kind: str, path: str) -> None:
     """A mask is the subset of its rows, and weights are those of the rows kept, up to a factor."""
-    z, s = draw(17, 2, 1)
+    z, s = correlated(1, 17, 0.5, 2)
     w = rows_that_count("none" if kind == "none" else "weights", 17)
     mask = rows_that_count("mask", 17).bool()
     rows: dict[str, Any] = {}
@@ -241,7 +235,7 @@ def test_public_functions(form: str, kind: str, path: str) -> None:
 @pytest.mark.parametrize("kind", [*WEIGHTS, "both"])
 @pytest.mark.parametrize("form", ["biased", "normalized"])
 def test_groups(form: str, kind: str) -> None:
-    z, s = draw(19, 2, 1)
+    z, s = correlated(1, 19, 0.5, 2)
     labels = torch.tensor([3, 1, 7] * 5 + [3, 3, 1, 9])  # one group has a single row
     kernel_z, kernel_s = Gaussian(1.2), Gaussian(0.7)
     w = rows_that_count("none" if kind == "mask" else kind if kind != "both" else "weights", 19)
@@ -299,7 +293,7 @@ def test_learned_bandwidths_have_their_gradient(
 ) -> None:
     monkeypatch.setattr(sys.modules["frhsic_core.joint._hsic"], "DENSE_ROWS", largest)
     monkeypatch.setattr(sys.modules["frhsic_core.joint._factors"], "THIN_ROWS", 300)
-    z, s = ((5.0 * x).round() / 5.0 for x in draw(n, 1, 1))  # few values: products of kernels have a small rank
+    z, s = ((5.0 * x).round() / 5.0 for x in correlated(1, n, 0.5))  # few values: products of kernels have a small rank
     labels = torch.arange(n) % 2
     make = LEARNED[kind]
 
@@ -327,12 +321,12 @@ def test_a_learned_bandwidth_needs_memory_for_whole_matrices(monkeypatch: pytest
     monkeypatch.setattr(memory, "_SMALL", 0)
     monkeypatch.setattr(memory, "free_memory", lambda device: 6 * 8 * 17**2 - 1)
     with pytest.raises(MemoryError, match="learned bandwidth needs whole matrices"):
-        hsic(*draw(17, 1, 1), kernel_z=Gaussian(torch.tensor(1.0, requires_grad=True)))
+        hsic(*correlated(1, 17, 0.5), kernel_z=Gaussian(torch.tensor(1.0, requires_grad=True)))
 
 
 def test_blocks_of_float32_are_added_up_in_float64(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.modules["frhsic_core.joint._hsic"], "CHUNK", 5)
-    z, s = (x.float() for x in draw(17, 2, 1))
+    z, s = (x.float() for x in correlated(1, 17, 0.5, 2))
     found = streamed_hsic(z, s, Gaussian(0.9), Gaussian(0.6))
     expected = dependence(z.double(), s.double(), kernel_z=Gaussian(0.9), kernel_s=Gaussian(0.6))
     assert found.dtype == torch.float64
@@ -341,7 +335,7 @@ def test_blocks_of_float32_are_added_up_in_float64(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_term_times_a_number_for_each_model() -> None:
-    z = draw(17, 2, 1)[0].repeat(2, 1, 1).requires_grad_()
+    z = correlated(1, 17, 0.5, 2)[0].repeat(2, 1, 1).requires_grad_()
     term = gram_term(z, Gaussian(0.9), inner_product(torch.ones(17, 17, dtype=torch.float64)))
     assert isinstance(term, GradientTerm)
     factor = torch.tensor([2.0, 3.0], dtype=torch.float64)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from samples import correlated, normal, with_squares
 
 from frhsic_core import (
     Gaussian,
@@ -44,12 +45,6 @@ KERNELS = {
 }
 
 
-def draw(generator: torch.Generator, n: int, d: int = 2, p: int = 1) -> tuple[torch.Tensor, torch.Tensor]:
-    z = torch.randn(n, d, generator=generator, dtype=torch.float64)
-    s = torch.randn(n, p, generator=generator, dtype=torch.float64) + z[:, :1]
-    return z, s
-
-
 def tuple_hsic(K: torch.Tensor, L: torch.Tensor) -> float:
     """U-statistic over all ordered 4-tuples of distinct indices: K_ij (L_ij + L_qr − 2 L_iq)."""
     n = K.shape[-1]
@@ -60,14 +55,14 @@ def tuple_hsic(K: torch.Tensor, L: torch.Tensor) -> float:
 
 
 @pytest.mark.parametrize("n", [4, 5, 8])
-def test_unbiased_is_the_u_statistic_over_4_tuples(n: int, generator: torch.Generator) -> None:
-    z, s = draw(generator, n)
+def test_unbiased_is_the_u_statistic_over_4_tuples(n: int) -> None:
+    z, s = correlated(1, n, 0.7, 2)
     value = hsic(z, s, kernel_z=Gaussian(1.0), kernel_s=Gaussian(1.0), estimator="unbiased")
     assert value.item() == pytest.approx(tuple_hsic(Gaussian(1.0)(z), Gaussian(1.0)(s)), rel=1e-10, abs=1e-14)
 
 
-def test_several_attributes(generator: torch.Generator) -> None:
-    z, s = draw(generator, 30, 2, 3)
+def test_several_attributes() -> None:
+    z, s = with_squares(1, 30, 3, 3)
     kernel = Product([Gaussian(median_bandwidth(s[:, a])) for a in range(3)])
     torch.testing.assert_close(hsic(z, s, kernel_s="product"), hsic(z, s, kernel_s=kernel))
     # Two fair coins and their exclusive or: each attribute alone is independent of Z, the pair determines it.
@@ -81,9 +76,9 @@ def test_several_attributes(generator: torch.Generator) -> None:
 @pytest.mark.parametrize("form", ["biased", "unbiased", "normalized"])
 @pytest.mark.parametrize("name", KERNELS)
 @pytest.mark.parametrize("case", ["repeated rows", "constant"])
-def test_gradients_at_ties(form: str, name: str, case: str, generator: torch.Generator) -> None:
+def test_gradients_at_ties(form: str, name: str, case: str) -> None:
     """They are those of a smooth function, and finite at the kink of the ℓ₁ distance; that of a constant is zero."""
-    z, s = draw(generator, 9)
+    z, s = correlated(1, 9, 0.7, 2)
     z[5:] = z[0]
     if case == "constant":
         z[:] = 1.0
@@ -101,13 +96,13 @@ def test_gradients_at_ties(form: str, name: str, case: str, generator: torch.Gen
         assert torch.autograd.gradcheck(value, (z,))
 
 
-def test_float32_is_close_to_float64(generator: torch.Generator) -> None:
-    z, s = draw(generator, 256, 50)
+def test_float32_is_close_to_float64() -> None:
+    z, s = correlated(1, 256, 0.7, 50)
     for estimator in ("biased", "unbiased"):
         exact = hsic(z, s, estimator=estimator)
         assert abs(hsic(z.float(), s.float(), estimator=estimator) - exact).item() < 1e-7  # of about 1e-3
     # Sums of millions of squares: float32 keeps 24 bits of each, and must not lose them one by one.
-    z, s = draw(generator, 3000)
+    z, s = correlated(1, 3000, 0.7, 2)
     k, l = (Gaussian(1.0)(x).numpy() for x in (z, s))
     k, l = (gram - gram.mean(0) - gram.mean(1, keepdims=True) + gram.mean() for gram in (k, l))
     expected = np.vdot(k, l) / np.sqrt(np.vdot(k, k) * np.vdot(l, l))
@@ -115,8 +110,8 @@ def test_float32_is_close_to_float64(generator: torch.Generator) -> None:
     assert found.item() == pytest.approx(expected, rel=1e-5)
 
 
-def test_loss(generator: torch.Generator) -> None:
-    z, s = draw(generator, 20)
+def test_loss() -> None:
+    z, s = correlated(1, 20, 0.7, 2)
     torch.testing.assert_close(HSICLoss(3.0)(z, s), 3 * hsic(z, s))
     assert "lam=3" in repr(HSICLoss(3.0))
 
@@ -124,8 +119,8 @@ def test_loss(generator: torch.Generator) -> None:
 @pytest.mark.parametrize(
     ("name", "kind"), [("gaussian", Gaussian), ("laplacian", Laplacian), ("imq", InverseMultiquadric)]
 )
-def test_a_kernel_may_be_given_by_name(name: str, kind: type, generator: torch.Generator) -> None:
-    z, s = draw(generator, 12)
+def test_a_kernel_may_be_given_by_name(name: str, kind: type) -> None:
+    z, s = correlated(1, 12, 0.7, 2)
     power = 1 if kind is Laplacian else 2
     kernels = [kind(median_distance(x, power=power)) for x in (z, s)]
     for statistic in (hsic, normalized_hsic):
@@ -181,9 +176,9 @@ def test_errors_say_what_to_do(statistic: Any, options: dict[str, Any], error: t
 
 @pytest.mark.parametrize("kernel", ["gaussian", "laplacian", "linear", "distance"])
 @pytest.mark.parametrize("estimator", ["biased", "unbiased"])
-def test_several_samples_share_an_attribute(kernel: str, estimator: str, generator: torch.Generator) -> None:
+def test_several_samples_share_an_attribute(kernel: str, estimator: str) -> None:
     """The value and the gradient of each sample are those that it has alone."""
-    z, s = torch.randn(3, 15, 2, generator=generator, dtype=torch.float64).requires_grad_(), draw(generator, 15)[1]
+    z, s = normal(1, 3, 15, 2).requires_grad_(), normal(2, 15, 1)
     values = hsic(z, s, kernel_z=kernel, estimator=estimator)
     (together,) = torch.autograd.grad(values.sum(), z)
     for i in range(3):

@@ -30,11 +30,6 @@ def rejections(seed: int, n: int, repetitions: int, *, method: str, d: int = 1, 
     return count
 
 
-def binomial_interval(repetitions: int, level: float = 0.05) -> tuple[float, float]:
-    low, high = stats.binom.interval(0.99, repetitions, level)
-    return float(low), float(high)
-
-
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize(
     ("n", "d", "repetitions"),
@@ -49,7 +44,7 @@ def test_level_is_inside_the_exact_99_percent_interval(method: str, n: int, d: i
     # permutations the level is exactly 1/20.
     kernels = {} if n == 100 else {"kernel_z": Gaussian(math.sqrt(d)), "kernel_s": Gaussian(1.0)}
     count = rejections(3, n, repetitions, method=method, d=d, n_permutations=19, **kernels)
-    low, high = binomial_interval(repetitions)
+    low, high = stats.binom.interval(0.99, repetitions, 0.05)
     assert low <= count <= high, count / repetitions
 
 
@@ -68,7 +63,7 @@ def test_integer_ages_keep_the_level(method: str) -> None:
     generator = torch.Generator().manual_seed(0)
     z, s = correlated(6, 60, batch=(400,))
     result = hsic_test(z.round(), (40 + 3 * s).round(), method=method, n_permutations=19, random_state=generator)
-    low, high = binomial_interval(400)
+    low, high = stats.binom.interval(0.99, 400, 0.05)
     assert low <= int(result.reject.sum()) <= high
 
 
