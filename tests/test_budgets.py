@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[1]
 TOP = "the modules at the top"
 LINES = {
     TOP: 1915,  # goal: 1,500 without bounds.py
-    "joint": 4050,  # goal: 4,000; a million rows by small ranks or sorted columns, tests given C, kernels for a GPU
+    "joint": 4000,  # goal: 4,000; a million rows by small ranks or sorted columns, tests given C, kernels for a GPU
     "conditional": 965,  # goal: 1,000
     "laws": 905,  # goal: 1,400
     "learning": 4620,  # goal: 4,800; a step of one model on a CPU costs 1.9 times Unfair, not 2.3 (50 dimensions 2.4)
@@ -23,7 +23,7 @@ LINES = {
     "cli": 700,  # goal: 700
     "paper": 12700,  # goal: 12,700
 }
-LIBRARY, MODULES, TESTS = 31725, 135, 25000  # goals: 32,000, 155 and 25,000; chapters share their imports
+LIBRARY, MODULES, TESTS = 31675, 135, 24980  # goals: 32,000, 155 and 25,000; chapters share their imports
 
 
 def lines(folder: Path) -> Counter[str]:
