@@ -21,10 +21,11 @@ import numpy as np
 import pandas as pd
 from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.metrics import roc_auc_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
-from frhsic_core import AdjustedClassifier, audit
+from frhsic_core import AdjustedClassifier, audit, gdp
 
 AGE, OUTCOME, BAD = "age", "default", "yes"  # two columns, and the outcome whose probability p the model predicts
 LIMIT = 0.05  # adjust the model unless the whole interval of GDP, the mean gap along age, is below
@@ -99,6 +100,16 @@ def describe(name: str, model: Any, people: pd.DataFrame) -> tuple[Any, float, f
     return verdict, auc, error
 
 
+def describe_blends(model: Any, adjusted: Any, people: pd.DataFrame) -> None:
+    """Print what lies between the two models: the score (1 − t) · original + t · adjusted."""
+    old, new, repaid = good_score(model, people), good_score(adjusted, people), people[OUTCOME] != BAD
+    for t in (0.25, 0.5, 0.75):
+        score = (1 - t) * old + t * new
+        ok = score >= np.quantile(score, 1 - APPROVED)
+        bad = f"{1 - repaid[ok].mean():.1%} of the approved default"
+        print(f"blend t = {t:g}: GDP {gdp(score, people[AGE]):.2f}, AUC {roc_auc_score(repaid, score):.2f}; {bad}")
+
+
 def main(table_file: str | None = None, model_file: str | None = None) -> None:
     """Audit, adjust, audit again, and save."""
     if absent := [file for file in (table_file, model_file) if file is not None and not Path(file).is_file()]:
@@ -129,6 +140,7 @@ def main(table_file: str | None = None, model_file: str | None = None) -> None:
     print(f"On {len(others):,} people on whom nothing was fitted:")
     _, auc, error = describe("original", model, others)
     verdict, new_auc, new_error = describe("adjusted", adjusted, others)
+    describe_blends(model, adjusted, others)  # to choose one, audit it on people who did not choose it
     below = verdict.outcome == "below"
     print(f"The adjusted model is {'' if below else 'not shown to be '}below the limit: {verdict}")
     joblib.dump(adjusted, "adjusted_model.joblib")

@@ -15,6 +15,7 @@ from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
@@ -166,8 +167,11 @@ def test_the_credit_script_takes_a_table_and_a_fitted_pipeline(
             return str(stopped)
         return " ".join(capsys.readouterr().out.split())
 
-    assert "So use the adjusted score" in said(people, model)
-    scored = pd.read_csv("scored.csv")
+    printed, scored = said(people, model), pd.read_csv("scored.csv")
+    assert "So use the adjusted score" in printed
+    half = (scored["score"] + scored["adjusted_score"]) / 2
+    auc = roc_auc_score(scored["default"] == "no", half)
+    assert f"blend t = 0.5: GDP {gdp(half, scored['age']):.2f}, AUC {auc:.2f}" in printed
     assert gdp(scored["adjusted_score"], scored["age"]) < 0.7 * gdp(scored["score"], scored["age"])
     saved = joblib.load("adjusted_model.joblib")
     np.testing.assert_allclose(1 - saved.predict_proba(scored[list(X)])[:, 1], scored["adjusted_score"])
