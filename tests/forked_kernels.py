@@ -29,13 +29,13 @@ def install() -> None:
 
 
 def _run(command: list[str], env: dict[str, str], folder: str, ready: Connection) -> None:
-    from ipykernel import kernelapp
-
-    os.setsid()
-    ready.close()
+    os.setsid()  # first of all: jupyter_client ends the whole group of a kernel
+    ready.send(True)
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(env)
+    from ipykernel import kernelapp
+
     kernelapp.launch_new_instance(command[command.index("-f") :])
 
 
@@ -49,7 +49,7 @@ class Kernel:
         self._process = CONTEXT.Process(target=_run, args=(command, options["env"], options["cwd"], there))
         self._process.start()
         there.close()
-        here.poll(None)  # until it leads a group of its own, which jupyter_client will end
+        here.recv()  # an error if it has ended before it leads a group of its own
         self.pid, self.kill, self.terminate = self._process.pid, self._process.kill, self._process.terminate
 
     def send_signal(self, number: int) -> None:
