@@ -85,10 +85,10 @@ CHANGES: dict[str, Callable[[Axes], object]] = {
 }
 
 
-@pytest.mark.parametrize("version", ["1", "2"])
 @pytest.mark.parametrize("name", CHANGES)
-def test_other_contents_fail(name: str, version: str) -> None:
-    assert check.difference(unchanged(), draw(CHANGES[name], version=version))
+def test_other_contents_fail(name: str) -> None:
+    """By another version of matplotlib; what fails there fails with the smaller tolerances for one version, too."""
+    assert check.difference(unchanged(), draw(CHANGES[name], version="2"))
 
 
 def test_another_size_fails() -> None:
