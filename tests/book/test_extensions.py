@@ -206,6 +206,7 @@ def published(folder: Path, solutions: str) -> dict[str, str]:
     return {file.relative_to(html).as_posix(): file.read_text(encoding="utf-8") for file in files}
 
 
+@pytest.mark.slow  # two small books are built
 def test_a_course_gets_a_book_without_solutions(extension, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="yes or no"):
         extension("solutions").are_wanted("No solutions")  # a typing error publishes nothing
@@ -224,6 +225,7 @@ def test_a_course_gets_a_book_without_solutions(extension, tmp_path: Path) -> No
     assert "olution-chapter" not in without["chapter.html"]
 
 
+@pytest.mark.slow  # all figures
 def test_a_picture_is_large_and_its_small_copy_light(extension, tmp_path: Path) -> None:
     gallery = extension("gallery")
     found = [(path.stem, *one) for path in (ROOT / "notebooks").glob("*.ipynb") for one in gallery.figures(path)]

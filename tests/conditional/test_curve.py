@@ -52,7 +52,7 @@ def test_integer_weights_are_repeated_rows() -> None:
     np.testing.assert_allclose(weighted.share.sum(), 1.0)
 
 
-@pytest.mark.parametrize("law", ["ages", "Cauchy"])
+@pytest.mark.parametrize("law", ["ages", pytest.param("Cauchy", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("shape", ["flat", "slope"])
 def test_band_and_interval_cover(law: str, shape: str) -> None:
     """A small part of the stored study: 40 draws; a coverage of .95 gives fewer than this once in 10,000 tries."""
