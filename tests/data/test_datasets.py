@@ -169,7 +169,7 @@ def test_a_dataset_cannot_be_changed_and_does_not_freeze_what_it_was_given() -> 
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 5
     with pytest.raises(AttributeError):
-        data.X = x  # type: ignore[misc]
+        data.X = x
     x[0, 0] = 7
     assert data.X[0, 0] == 1
 
@@ -191,7 +191,7 @@ def test_what_a_dataset_refuses(change: dict[str, object], message: str) -> None
         "feature_names": ("a", "b"), "sensitive_names": ("s",), "provenance": Provenance("toy", "made"),
     }  # fmt: skip
     with pytest.raises(ValueError, match=message):
-        Dataset(**(given_ | change))  # type: ignore[arg-type]
+        Dataset(**(given_ | change))
 
 
 # Loading by name -----------------------------------------------------------------------------------------------------

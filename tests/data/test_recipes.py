@@ -99,7 +99,7 @@ def test_acs_official_is_found_where_folktables_keeps_it(tmp_path: Path) -> None
     )
     theirs = source.get_data(states=["CA"], download=False)
     assert len(theirs) == len(pd.read_csv(path))
-    _acs_income.OFFICIAL_CSV.check(path)  # type: ignore[misc]
+    _acs_income.OFFICIAL_CSV.check(path)
 
 
 def test_acs_extract_draws_the_rows_of_the_legacy_generator(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -116,12 +116,12 @@ def test_acs_extract_draws_the_rows_of_the_legacy_generator(tmp_path: Path, monk
 def test_meps_is_the_same_from_the_official_file_and_from_the_extract(tmp_path: Path) -> None:
     frame = raw.meps_frame()
     path = raw.meps_zip(tmp_path / "h181ssp.zip", frame)
-    _meps.OFFICIAL.check(path)  # type: ignore[misc]
+    _meps.OFFICIAL.check(path)
     official = _meps.read_official(path)
     joined = _meps.read_joined(raw.gzipped_csv(tmp_path / "joined.csv.gz", frame[frame["PANEL"] == 19]))
     np.testing.assert_array_equal(official.columns, joined.columns)
     np.testing.assert_array_equal(official.y, joined.y)
-    np.testing.assert_allclose(official.weights, joined.weights, rtol=1e-12)  # type: ignore[arg-type]
+    np.testing.assert_allclose(official.weights, joined.weights, rtol=1e-12)
     with pytest.raises(FormatError, match="lacks the columns FAMINC15"):
         _meps.read_official(raw.meps_zip(path, frame.drop(columns="FAMINC15")))
 
@@ -185,5 +185,5 @@ def test_meps_joined_keeps_complete_rows_of_panel_19(tmp_path: Path) -> None:
     assert 0 < len(wanted) < 30
     np.testing.assert_array_equal(table.columns["AGE15X"], wanted["AGE15X"])
     np.testing.assert_array_equal(table.y, wanted[_meps.EXACT_LABEL])
-    np.testing.assert_allclose(table.weights, wanted[_meps.WEIGHT])  # type: ignore[arg-type]
+    np.testing.assert_allclose(table.weights, wanted[_meps.WEIGHT])
     assert table.columns.shape[1] == 19

@@ -479,4 +479,4 @@ def test_bins_agree_with_numpy() -> None:
 def test_errors_name_what_was_given(make: object, text: str) -> None:
     """Every choice that does not exist is refused with what was given."""
     with pytest.raises(ValueError, match=text):
-        make()  # type: ignore[operator]
+        make()

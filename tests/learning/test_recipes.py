@@ -29,7 +29,7 @@ def test_skorch_takes_the_penalty_through_get_loss() -> None:
     x, y, s = classified(0, 192, d=3, dtype=torch.float32)
     penalties = []
 
-    class WithHSIC(skorch.NeuralNetBinaryClassifier):  # type: ignore[misc, name-defined]
+    class WithHSIC(skorch.NeuralNetBinaryClassifier):
         def get_loss(self, y_pred: Any, y_true: Any, X: Any = None, training: bool = False) -> torch.Tensor:
             loss = super().get_loss(y_pred, y_true, X=X, training=training)
             penalty = HSICLoss(3.0, estimator="normalized")(self.module_.z, X["s"])

@@ -286,7 +286,7 @@ def test_bad_settings(change: dict, text: str) -> None:
 def test_bad_data(spoil: object, error: type, text: str) -> None:
     """NaN, text, constants and rows that do not match are refused before training."""
     with pytest.raises(error, match=text):
-        Trainer(*spoil(*classified(21, N, d=3)), device="cpu")  # type: ignore[operator]
+        Trainer(*spoil(*classified(21, N, d=3)), device="cpu")
 
 
 def test_unfair_needs_no_attribute_and_penalties_are_copied() -> None:
