@@ -17,10 +17,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("MKL_NUM_THREADS", "1")
 
 import pytest
-import torch
 from records import Records
-
-torch.set_num_threads(1)
 
 try:
     from hypothesis import HealthCheck, settings
@@ -43,6 +40,13 @@ def chromium() -> str | None:
     return next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
 
+def has_cuda() -> bool:
+    """Return whether there is a GPU."""
+    import torch
+
+    return torch.cuda.is_available()
+
+
 class Part(NamedTuple):
     """Tests that need something which not every machine has: what they test, what they need, and whether it is here."""
 
@@ -54,9 +58,7 @@ class Part(NamedTuple):
 
 # By the marker of the tests.
 PARTS = {
-    "cuda": Part(
-        "captured CUDA steps and fused kernels", "no NVIDIA GPU", "an NVIDIA GPU is present", torch.cuda.is_available
-    ),
+    "cuda": Part("captured CUDA steps and fused kernels", "no NVIDIA GPU", "an NVIDIA GPU is present", has_cuda),
     "data": Part(
         "the real datasets",
         "FRHSIC_DATA is not set",
@@ -84,6 +86,7 @@ LONGEST = (
     "tests/test_mistakes.py",
     "tests/learning/test_estimators.py",
     "tests/paper/runs/test_runner.py",
+    "tests/paper/runs/test_damage.py",
 )
 
 
@@ -109,7 +112,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Let the notebooks of a worker share their imports."""
+    """Use one thread, and let the notebooks of a worker share their imports."""
+    if config.getoption("numprocesses", default=None) and not hasattr(config, "workerinput"):
+        return  # this process runs no tests, and the workers need not wait until it has imported torch
+    import torch
+
+    torch.set_num_threads(1)
     if hasattr(config, "workerinput") and config.getoption("nbval", default=False):
         import forked_kernels
 
@@ -125,7 +133,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         for name, part in PARTS.items():
             if item.get_closest_marker(name):
-                item.user_properties.append(("part", name))
+                item.user_properties.append(("part", (name, available[name])))
                 if not available[name]:
                     item.add_marker(pytest.mark.skip(reason=part.missing))
 
@@ -142,9 +150,9 @@ def pytest_sessionfinish(session: pytest.Session) -> Generator[None, None, None]
     avoidable = []
     for report in terminal.stats.get("skipped", []):
         reason = str(report.longrepr[2]).removeprefix("Skipped: ")
-        name = dict(getattr(report, "user_properties", ())).get("part")
+        name, available = dict(getattr(report, "user_properties", ())).get("part", ("", False))
         counts[PARTS[name].tests if name else "", reason] += 1
-        if name and PARTS[name].available():
+        if available:
             avoidable.append(f"  {report.nodeid} ({reason}, although {PARTS[name].present})")
     without_slow = "not slow" in session.config.option.markexpr
     if counts or without_slow:
@@ -231,6 +239,8 @@ def uncompiled(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def generator() -> torch.Generator:
-    """Return a generator with a fixed seed, fresh for each test."""
+def generator() -> Any:
+    """Return a generator of torch with a fixed seed, fresh for each test."""
+    import torch
+
     return torch.Generator().manual_seed(20260101)
