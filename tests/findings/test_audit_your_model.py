@@ -49,3 +49,4 @@ def test_the_numbers_of_the_hiring_table(printed) -> None:
     assert chance < low < gdp < high
     assert p <= 0.01
     assert printed.numbers("audit_your_model", "4. chosen of the youngest quarter")[-1] < 0.8
+    assert "Inside the group from 45.4 to 57.5 alone" in printed.words("audit_your_model", "- A table with 4 groups")
