@@ -9,20 +9,24 @@ folded counts whole: its text, its code and what it prints. Solutions are on a p
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass
 from pathlib import Path
 
 import nbformat
 import pandas as pd
-from install_cell import CELL_ID
+from markdown_it import MarkdownIt
+from mdit_py_plugins.colon_fence import colon_fence_plugin
+from mdit_py_plugins.dollarmath import dollarmath_plugin
+from mdit_py_plugins.myst_blocks import myst_block_plugin
 
 ROOT = Path(__file__).resolve().parents[2]
-FENCE = re.compile(r"^\s*(`{3,}|:{3,})\s*(?:\{([\w:-]+)\})?(.*)$")
-FOLDED_CODE = {"hide-cell", "hide-input", "remove-cell", "remove-input"}
-FOLDED_OUTPUT = {"hide-cell", "hide-output", "remove-cell", "remove-output"}
+MARKDOWN = (
+    MarkdownIt("commonmark").enable("table").use(dollarmath_plugin).use(colon_fence_plugin).use(myst_block_plugin)
+)
+DIRECTIVE = re.compile(r"\{([\w:-]+)\}\s*(.*)")
+OPTIONS = re.compile(r"\A(?:\s*:[\w-]+:.*\n)*")
 # Directives whose body is not read as text on the page.
-SKIPPED = {"index", "explorer", "toctree", "code-cell", "math", "code", "gallery", "image"}
+SKIPPED = {"index", "explorer", "toctree", "code-cell", "code-block", "math", "gallery", "image"}
 PICTURES = {"explorer", "figure", "image"}
 ROLE = re.compile(r"\{[\w:-]+\}`([^`<]*?)\s*(?:<[^`]*>)?`")  # it shows its text
 WORD = re.compile(r"\w[\w’'.,/-]*")
@@ -37,14 +41,16 @@ class Length:
     folded: int = 0
     solution: int = 0
     before: int | None = None
-    figures: int = 0
     tables: int = 0
-    code: int = 0
-    folds: list[str] = field(default_factory=list)
+
+    def add(self, text: str, place: str) -> None:
+        """Count the words of a text without directives, and the picture that it may be."""
+        if "<svg" in text and place == SEEN:
+            self.picture()
+        setattr(self, place, getattr(self, place) + words(text))
 
     def picture(self) -> None:
-        """Count a picture."""
-        self.figures += 1
+        """Note how many words come before the first picture."""
         if self.before is None:
             self.before = self.seen
 
@@ -63,86 +69,43 @@ def words(text: str) -> int:
     return len(WORD.findall(re.sub(r"<[^>]*>|https?://\S+", " ", text)))
 
 
-def pieces(text: str) -> Iterator[tuple[str, str]]:
-    """Yield the lines of a page of MyST, each with what it is: seen, folded, solution, code, picture or fold.
-
-    Options of directives, labels and comments are left out. A fold comes with its title.
-    """
-    fences: list[tuple[str, str, str]] = []  # the marks, the directive and where its text is
-    options = False
-    for line in text.splitlines():
-        fence = FENCE.match(line)
-        place = fences[-1][2] if fences else SEEN
-        inner = fences[-1][1] if fences else ""
-        if fence and fences and not fence[2] and not fence[3].strip() and len(fence[1]) >= len(fences[-1][0]):
-            fences.pop()
-            continue
-        if fence and (fence[1][0] == "`" or fence[2]) and inner != "code":
-            name = fence[2] or "code"
-            name = "code" if name == "code-block" else name
-            title = fence[3].strip()
+def count_text(text: str, found: Length, place: str = SEEN) -> None:
+    """Add the counts of a page or a cell of MyST, or of the body of a directive in it."""
+    for token in MARKDOWN.parse(text):
+        directive = DIRECTIVE.match(token.info) if token.type in ("fence", "colon_fence") else None
+        if token.type in ("inline", "html_block"):
+            found.add(token.content, place)
+        elif token.type == "list_item_open":
+            found.add(token.info, place)  # the number of the item
+        elif token.type == "table_open":
+            found.tables += place == SEEN
+        elif directive:
+            name, title = directive.groups()
+            inside = place
             if name == "dropdown" and place == SEEN:
-                place = SOLUTION if title in ("Solution", "Solutions") else FOLDED
-                if place == FOLDED:
-                    yield "fold", title
+                inside = SOLUTION if title in ("Solution", "Solutions") else FOLDED
             elif name in PICTURES and place == SEEN:
-                yield "picture", name
-            if name not in SKIPPED and name != "dropdown":
-                yield place, title
-            fences.append((fence[1], name, place))
-            options = True
-            continue
-        options = options and bool(re.match(r"\s*:[\w-]+:", line))
-        if options or re.match(r"\s*(?:\([\w-]+\)=|%|\+\+\+)", line):
-            continue
-        if inner == "code" and place == SEEN:
-            yield "code", line
-        elif inner not in SKIPPED:
-            yield place, line
-
-
-def count_text(text: str, found: Length) -> None:
-    """Add the counts of a page or a cell of MyST."""
-    gathered = {SEEN: "", FOLDED: "", SOLUTION: ""}
-
-    def settle() -> None:
-        for place, block in gathered.items():
-            setattr(found, place, getattr(found, place) + words(block))
-            gathered[place] = ""
-
-    for kind, line in pieces(text):
-        if kind == "picture" or (kind == SEEN and "<svg" in line):
-            settle()  # so that the words above the picture are counted before it
-            found.picture()
-        elif kind == "fold":
-            found.folds.append(line)
-        elif kind == "code":
-            found.code += bool(line.strip())
-        else:
-            found.tables += kind == SEEN and bool(re.match(r"\s*\|(?:\s*:?-+:?\s*\|)+\s*$", line))
-            gathered[kind] += f"{line}\n"
-    settle()
+                found.picture()
+            if name not in SKIPPED:
+                found.add("" if name == "dropdown" else title, place)
+                count_text(OPTIONS.sub("", token.content), found, inside)
 
 
 def count_code(cell: nbformat.NotebookNode, found: Length) -> None:
-    """Add the counts of a cell of code: its lines, its caption, its pictures and its tables."""
+    """Add the counts of a cell of code: its caption, its pictures and its tables, and the code if it is folded."""
     tags = set(cell.metadata.get("tags", ()))
-    shown = cell.metadata.get("mystnb", {})
+    figure = cell.metadata.get("mystnb", {}).get("figure", {})
     outputs = [output.get("data", {}) for output in cell.get("outputs", ())]
-    if not tags & FOLDED_CODE:
-        found.code += sum(bool(line.strip()) for line in cell.source.splitlines())
-    elif tags & {"hide-cell", "hide-input"}:
+    if tags & {"hide-cell", "hide-input"}:
         found.folded += len(re.findall(r"\w+|[^\w\s]+", cell.source))  # names and signs, as a page highlights them
-    if tags & {"hide-cell", "hide-input", "hide-output"}:
-        found.folds.append(shown.get("code_prompt_show", ""))
     if tags & {"hide-cell", "hide-output"}:
         found.folded += sum(printed_words(output) for output in cell.get("outputs", ()))
-    if tags & FOLDED_OUTPUT:
+    if tags & {"hide-cell", "hide-output", "remove-cell", "remove-output"}:
         return
     html = ["".join(data.get("text/html", "")) for data in outputs]
-    if shown.get("figure") or any("image/png" in data for data in outputs) or any("<svg" in text for text in html):
+    if figure or any("image/png" in data for data in outputs) or any("<svg" in text for text in html):
         found.picture()
-    found.seen += words(str(shown.get("figure", {}).get("caption", "")))
+    found.add(str(figure.get("caption", "")), SEEN)
     found.tables += sum(text.count("<table") for text in html)
     for data in outputs:
         count_text("".join(data.get("text/markdown", "")), found)
@@ -163,7 +126,7 @@ def count(path: Path) -> Length:
     for cell in nbformat.read(path, as_version=4).cells:
         if cell.cell_type == "markdown":
             count_text(cell.source, found)
-        elif cell.cell_type == "code" and cell.get("id") != CELL_ID:
+        elif cell.cell_type == "code":
             count_code(cell, found)
     return found
 
@@ -176,11 +139,9 @@ def chapters() -> list[Path]:
 
 def main() -> None:
     """Print one line for each chapter, and the sums."""
-    names = [field.name for field in fields(Length)]
     counted = pd.DataFrame([vars(count(path)) for path in chapters()], index=[path.stem for path in chapters()])
-    counted["folds"] = counted["folds"].map(len)
     counted.loc["sum"] = counted.drop(columns="before").sum()
-    print(counted[names].astype("Int64").to_string(na_rep=""))
+    print(counted.astype("Int64").to_string(na_rep=""))
 
 
 if __name__ == "__main__":
