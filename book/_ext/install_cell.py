@@ -14,7 +14,6 @@ import nbformat
 import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
-CELL_ID = "install-if-missing"
 
 # A function, so that no chapter comes to lean on a name that this cell happens to import.
 TEMPLATE = """\
@@ -55,23 +54,7 @@ def install_cell(address: str, branch: str) -> nbformat.NotebookNode:
     """Return the cell, run and without output; no page shows it, JupyterLab and Colab fold it."""
     return nbformat.v4.new_code_cell(
         TEMPLATE.format(address=address, branch=branch),
-        id=CELL_ID,
+        id="install-if-missing",
         execution_count=1,
         metadata={"tags": ["remove-cell"], "jupyter": {"source_hidden": True}, "cellView": "form"},
     )
-
-
-def stamp(notebook: nbformat.NotebookNode, address: str, branch: str) -> bool:
-    """Put the cell first, or refresh it, and count the cells after it from two; return whether anything changed.
-
-    Outputs stay: the cell defines nothing that a chapter uses.
-    """
-    before = nbformat.writes(notebook)
-    notebook.cells = [install_cell(address, branch), *(cell for cell in notebook.cells if cell.get("id") != CELL_ID)]
-    code = [cell for cell in notebook.cells if cell.cell_type == "code" and cell.execution_count is not None]
-    for count, cell in enumerate(code, start=1):
-        cell.execution_count = count
-        for output in cell.outputs:
-            if "execution_count" in output:
-                output["execution_count"] = count
-    return nbformat.writes(notebook) != before

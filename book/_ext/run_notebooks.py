@@ -23,7 +23,7 @@ os.environ.setdefault("PYDEVD_DISABLE_FILE_VALIDATION", "1")
 
 import jupytext
 import nbformat
-from install_cell import CELL_ID, public_address, stamp
+from install_cell import install_cell, public_address
 from nbclient import NotebookClient
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
@@ -33,21 +33,26 @@ from frhsic_core._atomic_files import write_atomically
 ROOT = Path(__file__).resolve().parents[2]
 
 
+def read(text: Path) -> nbformat.NotebookNode:
+    """Return a text notebook with the install cell first and with the same ids each time; text formats keep none."""
+    notebook = jupytext.read(text)
+    for number, cell in enumerate(notebook.cells):
+        cell["id"] = f"cell-{number:03d}"
+    notebook.cells.insert(0, install_cell(*public_address()))
+    return notebook
+
+
 def execute(text: Path) -> float:
     """Run one text notebook from its folder and write the executed file; return the seconds taken."""
     start = time.perf_counter()
-    notebook = jupytext.read(text)
-    notebook.metadata.pop("jupytext", None)
+    notebook = read(text)
     if "kernelspec" not in notebook.metadata:
         raise ValueError(
             f"{text.name} has no kernelspec. Add 'kernelspec: {{name: python3, ...}}' to its front matter."
         )
-    if not any(cell.cell_type == "code" for cell in notebook.cells):
+    if not any(cell.cell_type == "code" for cell in notebook.cells[1:]):
         # A backtick in the title of a fenced block ends the fence early and swallows the rest of the page.
         raise ValueError(f"{text.name} has no code cell. Look for a fence that never closes.")
-    for number, cell in enumerate(notebook.cells):
-        cell["id"] = f"cell-{number:03d}"  # text formats keep no cell ids; random ones would change every file
-    stamp(notebook, *public_address())
     NotebookClient(
         notebook,
         timeout=600,
@@ -83,22 +88,14 @@ def refresh(text: Path) -> float:
     """Take over what is not code (prose, install cell), keep code and outputs; return the seconds taken."""
     start = time.perf_counter()
     target = text.with_suffix(".ipynb")
-    old, new = nbformat.read(target, as_version=4), jupytext.read(text)
-
-    def code(notebook: nbformat.NotebookNode) -> list[nbformat.NotebookNode]:
-        return [cell for cell in notebook.cells if cell.cell_type == "code" and cell.get("id") != CELL_ID]
-
-    if [cell.source for cell in code(new)] != [cell.source for cell in code(old)]:
-        raise ValueError(f"{text.name}: its code has changed since it was executed. Run it without --refresh.")
-    executed = iter(code(old))
+    old, new = nbformat.read(target, as_version=4), read(text)
     before = nbformat.writes(old)
-    for number, cell in enumerate(new.cells):
-        cell["id"] = f"cell-{number:03d}"
-        if cell.cell_type == "code":
-            was = next(executed)
-            cell.outputs, cell.execution_count = was.outputs, was.execution_count
+    was, code = ([cell for cell in notebook.cells[1:] if cell.cell_type == "code"] for notebook in (old, new))
+    if [cell.source for cell in code] != [cell.source for cell in was]:
+        raise ValueError(f"{text.name}: its code has changed since it was executed. Run it without --refresh.")
+    for cell, executed in zip(code, was, strict=True):
+        cell.outputs, cell.execution_count = executed.outputs, executed.execution_count
     old.cells = new.cells
-    stamp(old, *public_address())
     if nbformat.writes(old) != before:
         write(old, target)
     return time.perf_counter() - start

@@ -7,6 +7,7 @@ import importlib.util
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -124,16 +125,24 @@ def test_the_first_cell_installs_what_is_missing(text: Path, executed: Any, inst
     assert executed.cells[0] == install.install_cell(*install.public_address()), hint
 
 
-def test_a_stamp_keeps_outputs_and_is_put_once(install: ModuleType) -> None:
-    cell = nbformat.v4.new_code_cell("1", execution_count=1)
-    cell.outputs = [nbformat.v4.new_output("execute_result", {"text/plain": "1"}, execution_count=1)]
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("# Title"), cell])
-    assert install.stamp(notebook, "", "main")
-    assert not install.stamp(notebook, "", "main")
-    assert [c.get("execution_count") for c in notebook.cells] == [1, None, 2]
-    assert notebook.cells[2].outputs[0]["data"]["text/plain"] == "1"
-    assert install.stamp(notebook, "https://example.org/a/b", "main")  # another address: the cell is refreshed
-    assert len(notebook.cells) == 3
+def test_a_refresh_keeps_outputs_and_takes_over_prose(install: ModuleType, tmp_path: Path, monkeypatch) -> None:
+    import run_notebooks
+
+    text = Path(shutil.copy(ROOT / "notebooks" / "why_continuous.md", tmp_path))
+    target = Path(shutil.copy(ROOT / "notebooks" / "why_continuous.ipynb", tmp_path))
+    before = target.read_bytes()
+    run_notebooks.refresh(text)
+    assert target.read_bytes() == before
+    text.write_text(text.read_text(encoding="utf-8") + "\nA new paragraph.\n", encoding="utf-8")
+    monkeypatch.setattr(run_notebooks, "public_address", lambda: ("https://example.org/a/b", "main"))
+    run_notebooks.refresh(text)
+    old, new = nbformat.reads(before, as_version=4), nbformat.read(target, as_version=4)
+    assert "example.org" in new.cells[0].source
+    assert "A new paragraph." in new.cells[-1].source
+    assert [cell.get("outputs") for cell in new.cells] == [cell.get("outputs") for cell in old.cells]
+    text.write_text(text.read_text(encoding="utf-8").replace("{code-cell} ipython3\n", "{code-cell} ipython3\n1\n"))
+    with pytest.raises(ValueError, match="its code has changed"):
+        run_notebooks.refresh(text)
 
 
 @pytest.fixture
