@@ -41,14 +41,12 @@ def extension(monkeypatch: pytest.MonkeyPatch) -> object:
     return load
 
 
-def test_a_picture_takes_its_caption_else_its_heading(extension) -> None:
-    words_for = extension("alt_text").words_for
-    image = nodes.image(uri="a.png")
-    nodes.figure("", image, nodes.caption("", "What  is shown."))
-    assert words_for(image) == "What is shown."
-    alone = nodes.image(uri="b.png")
-    nodes.section("", nodes.title("", "A heading"), nodes.paragraph("", "", alone))
-    assert "A heading" in words_for(alone)
+def test_a_picture_takes_its_caption_unless_it_has_words(extension) -> None:
+    page = nodes.document(None, None)
+    for given in ({}, {"alt": "Its own words"}):
+        page += nodes.figure("", nodes.image(uri="a.png", **given), nodes.caption("", "What  is shown."))
+    extension("alt_text").AlternativeText.run(SimpleNamespace(document=page))
+    assert [image["alt"] for image in page.findall(nodes.image)] == ["What is shown.", "Its own words"]
 
 
 def test_the_archive_has_what_chapters_read_and_no_solutions(extension, tmp_path: Path, monkeypatch) -> None:
