@@ -19,7 +19,6 @@ from typing import Any
 
 from docutils import nodes
 from sphinx import addnodes
-from sphinx.util import logging
 
 PAGE = "book/solutions"
 HOMEWORK = "book/homework"
@@ -27,7 +26,6 @@ WEEK = re.compile(r"(?m)^\((homework-\d+)\)=\n## (.+)$")
 VARIABLE = "FRHSIC_SOLUTIONS"
 EMPTY = "(ch-solutions)=\n# Solutions to the exercises\n\nThis edition is for a course and has no solutions.\n"
 BOX = re.compile(r"(?ms)^(:{3,})\{dropdown\} Solutions[ \t]*\n(.*?)^\1[ \t]*$\n?")
-logger = logging.getLogger(__name__)
 
 
 def are_wanted(value: str) -> bool:
@@ -142,7 +140,7 @@ def _link(app: Any, item: nodes.list_item, own: str, other: str, words: str) -> 
 
 
 def _pair(app: Any, doctree: nodes.document) -> None:
-    """Link exercises and solutions; a chapter that has not as many of the one as of the other is a mistake."""
+    """Link exercises and solutions. A link to one that is missing fails the strict build of the book."""
     docname = app.env.docname
     path = Path(app.env.doc2path(docname))
     shown = app.config.exercise_solutions
@@ -152,14 +150,9 @@ def _pair(app: Any, doctree: nodes.document) -> None:
             for stem in [names[place] for place in section["ids"] if place in names]:
                 for i, item in enumerate(_items(section), 1):
                     _link(app, item, f"solution-{stem}-{i}", f"exercise-{stem}-{i}", "↑ exercise")
-    elif path.suffix == ".ipynb":
-        _, found = split(prose(path), path.stem)
+    elif path.suffix == ".ipynb" and shown:
         titles = [title for title in doctree.findall(nodes.title) if title.astext() == "Exercises"]
-        items = [item for title in titles for item in _items(title.parent)]
-        solved = len(re.findall(r"(?m)^\d+\. ", found))
-        if len(items) != solved:
-            logger.warning("%s has %d exercises and %d solutions", docname, len(items), solved, location=docname)
-        for i, item in enumerate(items if shown else [], 1):
+        for i, item in enumerate([item for title in titles for item in _items(title.parent)], 1):
             _link(app, item, f"exercise-{path.stem}-{i}", f"solution-{path.stem}-{i}", "Solution")
 
 
