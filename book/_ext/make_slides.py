@@ -31,7 +31,7 @@ from gallery import figures
 from markdown_it import MarkdownIt
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 from offline_assets import copy_mathjax
-from paper_boxes import paper_number, without_labels
+from paper_boxes import paper_number
 
 STYLE = """
 html { scroll-snap-type: y mandatory; font: max(1.05rem, min(2vw, 3.6vh))/1.4 system-ui, sans-serif; color: #1b1b1b; }
@@ -177,7 +177,7 @@ def labels() -> dict[str, str]:
     text = "\n".join(texts.values())
     titles = {stem: f"“{title[1]}”" for stem, text in texts.items() if (title := TITLE.search(text))}
     return titles | {label: f"“{title}”" for label, title in PLACE.findall(text)} | {
-        first or second: paper_number(title) or f"“{without_labels(title)}”"
+        first or second: paper_number(title) or f"“{title}”"
         for _, title, inside in BOX.findall(text)
         for first, second in LABEL.findall(inside)
     }  # fmt: skip
@@ -214,7 +214,7 @@ def slides_of(path: Path, values: dict[str, Any]) -> list[str]:
         if item["section"]:
             section = item["section"]
             continue
-        head = item["tagged"] or item["example"] or without_labels(item["title"])
+        head = item["tagged"] or item["example"] or item["title"]
         told = item["told"] or item["lines"] or item["words"]
         bodies = [f'<div class="statement">{html(part)}</div>' for part in cut(told)]
         if item["figure"]:

@@ -1,8 +1,7 @@
 """Give every statement one number, the paper's: in its box and in references to it.
 
-Chapters write a title such as ``Theorem 4.5 of the paper, cor:hsic-mmd-equivalence``. The page shows "Theorem 4.5 of
-the paper", and references to the box read "Theorem 4.5". Boxes of our own have no number, because readers would take it
-for the paper's. They show their kind and title.
+References to a box titled ``Theorem 4.5 of the paper`` read "Theorem 4.5". Boxes of our own have no number, because
+readers would take it for the paper's. They show their kind and title.
 """
 
 from __future__ import annotations
@@ -17,28 +16,16 @@ ONE_NUMBER = re.compile(
     r"^((?:Theorem|Proposition|Corollary|Lemma|Remark|Definition) (?:[A-Z]\.)?\d[\d.]*\d|\w+ [A-Z]\.\d+) of the paper"
 )
 OWN_NUMBER = re.compile(r'(?<=<p class="admonition-title">)<span class="caption-number">.*?</span>')  # of a box
-LABEL = re.compile(r",?\s*\b(?:thm|cor|prop|lem|def|rem|fig|tab|eq|sec|app):[\w-]+")
-
-
-def without_labels(title: str) -> str:
-    """Return a title without the labels of the paper's source, which no reader types.
-
-    Examples
-    --------
-    >>> without_labels("Remark B.3 of the paper, rem:lambda2_scaling, and its correction")
-    'Remark B.3 of the paper, and its correction'
-    >>> without_labels("HSIC for equal opportunity (the paper's sec:eo)")
-    'HSIC for equal opportunity (in the paper)'
-    """
-    title = re.sub(r"\(the paper['’]s \w+:[\w-]+\)", "(in the paper)", title)  # the page has curly quotes
-    title = re.sub(r"\bTable tab:[\w-]+", "A table of the paper", title)
-    # Two labels joined by "and" leave nothing behind.
-    title = re.sub(LABEL.pattern + r"(?: and \w+:[\w-]+)?", "", title)
-    return re.sub(r"\s+([,)])", r"\1", title).strip().rstrip(",")
 
 
 def paper_number(title: str) -> str | None:
-    """Return the paper's number of a box that restates one numbered statement, else None."""
+    """Return the paper's number of a box that restates one numbered statement, else None.
+
+    Examples
+    --------
+    >>> paper_number("Lemma B.2 of the paper, and its correction"), paper_number("Figures 3 and 4 of the paper")
+    ('Lemma B.2', None)
+    """
     return match[1] if (match := ONE_NUMBER.match(title)) else None
 
 
@@ -48,9 +35,6 @@ def _retitle(app: Any, doctree: nodes.document) -> None:
         if "proof" not in box.get("classes", ()):
             continue
         words = title.astext().strip()
-        if LABEL.search(words):
-            words = without_labels(words)
-            title[:] = [nodes.Text(words)]
         kind = str(box.get("realtype", "box")).title()
         from_paper = bool(FROM_PAPER.search(words))
         box["classes"].append("from-paper" if from_paper else "our-own")
