@@ -1,26 +1,26 @@
-"""Make slides from the chapters, for the built book or by ``python book/_ext/make_slides.py [NAME.ipynb ...]``.
+"""Make slides from the chapters, for the built book or by ``python book/_ext/make_slides.py``.
 
 After a title and the contents, a chapter gives a slide with its answer and, in its own order, one for each definition,
 statement, figure and example by hand, and one for each text between the comments ``% slide: TITLE`` and
 ``% end of slide``, such as the symbols and the proof of a statement. Such a text may contain what a cell prints. A
 slide shows the first sentence of a printed item. A long text is cut into several slides. A page without code gives
 slides, too, if it has such a text. Each slide has a name: the label of its box or figure, or else its title. For each
-week in ``book/teaching.md`` there is a page with the slides that the comments below its heading name, unless only some
-chapters are asked for. A page is plain HTML that needs no network: arrow keys or Page Down go to the next slide, and
-printing gives one slide a page. The folder ``figures`` beside it has every figure as a PNG, for slides of your own.
+week in ``book/teaching.md`` there is a page with the slides that the comments below its heading name. A page is plain
+HTML that needs no network: arrow keys or Page Down go to the next slide, and printing gives one slide a page. The
+folder ``figures`` beside it has every figure as a PNG, for slides of your own.
 """
 
 from __future__ import annotations
 
 import json
 import re
-import sys
 from collections import Counter
 from functools import cache, reduce
 from html import escape, unescape
 from itertools import pairwise
 from operator import getitem
 from pathlib import Path
+from string import Template
 from typing import Any
 
 import nbformat
@@ -33,26 +33,6 @@ from mdit_py_plugins.dollarmath import dollarmath_plugin
 from offline_assets import copy_mathjax
 from paper_boxes import paper_number
 
-STYLE = """
-html { scroll-snap-type: y mandatory; font: max(1.05rem, min(2vw, 3.6vh))/1.4 system-ui, sans-serif; color: #1b1b1b; }
-body { margin: 0; counter-reset: slide; }
-section { box-sizing: border-box; height: 100vh; padding: 4vh 6vw; display: flex; flex-direction: column;
-  justify-content: center; scroll-snap-align: start; overflow: auto; position: relative; counter-increment: slide; }
-section::after { content: counter(slide); position: absolute; right: 2vw; bottom: 1vh; font-size: .55em; color: #555; }
-h1 { font-size: 1.5em; margin: 0 0 .6em; } h2 { font-size: 1.15em; margin: 0 0 .6em; }
-img { width: 100%; max-height: 64vh; min-height: 0; object-fit: contain; align-self: center; }
-.caption { font-size: .72em; margin: 0 4vw; } nav { font-size: .8em; } a { color: #0072b2; }
-footer { font-size: .55em; color: #555; margin-top: auto; }
-pre { font-size: .75em; } table { border-collapse: collapse; } th, td { text-align: left; padding: .3em 1em .3em 0; }
-.statement { border-left: .3em solid #0072b2; padding-left: 1em; font-size: .95em; }
-@media (max-width: 600px) { html { scroll-snap-type: none; } section { height: auto; min-height: 100vh; }
-  mjx-container { max-width: 100%; overflow: auto hidden; } table { font-size: .8em; } pre { white-space: pre-wrap; } }
-@media print { @page { size: 320mm 180mm; margin: 0; } section { break-after: page; height: 180mm; } }
-"""
-PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title><style>{style}</style>
-<script>MathJax = {{ tex: {{ macros: {macros} }} }};</script>
-<script defer src="{mathjax}/tex-mml-chtml.js"></script></head><body>{slides}</body></html>
-"""
 ITEM = re.compile(
     r"(?m)^## (?P<section>.+)"
     r"|^(?P<fence>`{3,})\{(?:(?P<figure>figure)|prf:(?:definition|theorem|proposition|corollary|lemma))\} "
@@ -294,32 +274,32 @@ def unexplained(slides: list[str]) -> dict[str, list[str]]:
     return found
 
 
-def write(out: Path, paths: list[Path], values: dict[str, Any], *, mathjax: str, book: str = "../html") -> None:
+def write(out: Path, values: dict[str, Any], *, mathjax: str, book: str = "../html") -> None:
     """Write the slides of the chapters into a folder; ``mathjax`` and ``book`` are addresses from its pages."""
     config = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
     macros = config["sphinx"]["config"]["mathjax3_config"]["tex"]["macros"]
     paper = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))["references"][0]
     authors = " and ".join(f"{author['given-names']} {author['family-names']}" for author in paper["authors"])
-    slides = [slide for path in paths for slide in slides_of(path, values)]
+    slides = [slide for path in pages() for slide in slides_of(path, values)]
     links = "\n".join(f"- [{title}](#{name})" for name, title in CHAPTER.findall("".join(slides)))
     first = html(f"# {config['title']}\n\nThe executable edition of *{paper['title']}* by {authors}")
     contents = f"<h1>Contents</h1><nav>{html(links)}</nav>"
     decks = {"index": [f"<section>{first}</section>", f"<section>{contents}</section>", *slides]}
     (out / "figures").mkdir(parents=True, exist_ok=True)
-    for name, _, picture in (figure for path in paths for figure in figures(path)):
+    for name, _, picture in (figure for path in pages() for figure in figures(path)):
         (out / "figures" / f"{name}.png").write_bytes(picture)
-    options = {"style": STYLE, "macros": json.dumps(macros), "mathjax": mathjax}
-    decks |= weeks(slides, values, book) if paths == pages() else {}
-    for name, deck in decks.items():
-        page = PAGE.format(title=re.findall("<h1>(.+?)</h1>", deck[0])[0], slides="\n".join(deck), **options)
+    template = Template((ROOT / "book" / "_templates" / "slides.html").read_text(encoding="utf-8"))
+    options = {"macros": json.dumps(macros), "mathjax": mathjax}
+    for name, deck in (decks | weeks(slides, values, book)).items():
+        page = template.substitute(title=re.findall("<h1>(.+?)</h1>", deck[0])[0], slides="\n".join(deck), **options)
         (out / f"{name}.html").write_text(page, encoding="utf-8")
         print(f"{page.count('<section')} slides: {out / f'{name}.html'}")
 
 
 def _add_to_book(app: Any, exception: Exception | None) -> None:
     if not exception and app.builder.format == "html":
-        addresses = {"mathjax": "../mathjax", "book": "../.."}
-        write(Path(app.outdir) / "_static" / "slides", pages(), app.config.myst_substitutions, **addresses)
+        out = Path(app.outdir) / "_static" / "slides"
+        write(out, app.config.myst_substitutions, mathjax="../mathjax", book="../..")
 
 
 def setup(app: Any) -> dict[str, bool]:
@@ -333,4 +313,4 @@ if __name__ == "__main__":
 
     target = ROOT / "_build" / "slides"
     copy_mathjax(target / "mathjax")
-    write(target, [Path(name) for name in sys.argv[1:]] or pages(), page_values(), mathjax="mathjax")
+    write(target, page_values(), mathjax="mathjax")
