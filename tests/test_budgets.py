@@ -23,7 +23,8 @@ LINES = {
     "cli": 700,  # goal: 700
     "paper": 12700,  # goal: 12,700
 }
-LIBRARY, MODULES, TESTS = 31675, 135, 25000  # goals: 32,000, 155 and 25,000; shared imports, workers do not wait
+# One module more for the sentences of a report, so that a reader finds one without reading HTML.
+LIBRARY, MODULES, TESTS = 31675, 136, 25000  # goals: 32,000, 155 and 25,000; shared imports, workers do not wait
 
 
 def lines(folder: Path) -> Counter[str]:

@@ -23,16 +23,8 @@ from frhsic_core._arrays import RandomState, as_seed, spaced_rows, warn_caller
 from frhsic_core.auditing._input import CATEGORIES, MIN_ROWS, Column, Columns, far_codes, read_columns
 from frhsic_core.auditing._report import Audit
 from frhsic_core.auditing._representation import FOLDS, audit_representation
-from frhsic_core.auditing._results import (
-    KHGR_RIDGE,
-    MEASURES,
-    PERMUTATIONS,
-    AttributeAudit,
-    Measure,
-    Missing,
-    certain_difference,
-    extremes,
-)
+from frhsic_core.auditing._results import KHGR_RIDGE, MEASURES, PERMUTATIONS, AttributeAudit, Measure, Missing
+from frhsic_core.auditing._sentences import certain_difference, extremes
 from frhsic_core.bounds import gdp_bound
 from frhsic_core.conditional._curve import Array, Curve, Smoother
 from frhsic_core.joint import distance_correlation, hsic_test, khgr

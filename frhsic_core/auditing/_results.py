@@ -12,33 +12,15 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
-from scipy import ndimage
 
 from frhsic_core.auditing._input import Column
 from frhsic_core.bounds import DependenceBound
 from frhsic_core.conditional._curve import Array, Curve
-from frhsic_core.registry import labels
 
 PERMUTATIONS = 499  # of the tests of independence
 KHGR_RIDGE = 0.01
 # The numbers with an interval, which a threshold can be compared with.
 MEASURES = ("gdp", "equal_opportunity", "equalized_odds", "calibration", "gdp_given")
-MEANING = {
-    "gdp": "mean distance between the mean score at one value of the attribute and the overall mean",
-    "equal_opportunity": "GDP among people with label 1",
-    "equalized_odds": "the larger of the numbers for people with label 1 and with label 0",
-    "calibration": "mean distance from zero of label minus score along the attribute",
-    "gdp_given": "GDP of what is left of the scores after the control features",
-    "gdp_bound": "guaranteed upper bound on GDP",
-    "pvalue": "p-value of the test of independence",
-    "pvalue_given_label": "p-value given the label (equalized odds)",
-    "pvalue_given": "p-value given the control features",
-    "impact_ratio": "lowest selection rate over the highest, along the attribute",
-    "impact_ratio_groups": "the same of the groups",
-    "khgr": f"kernel HGR (ridge {KHGR_RIDGE:g})",
-    **labels(("linear_r2", "nonlinear_r2")),
-}
 _NAME = 60
 WIDTH, HEIGHT = 640, 420
 _LEFT, _RIGHT, _TOP = 62, 14, 16
@@ -180,11 +162,6 @@ class Verdict:
             return "below"
         return "above" if self.low > self.limit else "inconclusive"
 
-    @property
-    def status(self) -> int:
-        """The exit status of the command, which is 0 below, 1 above and 3 if inconclusive."""
-        return {"below": 0, "above": 1, "inconclusive": 3}[self.outcome]
-
     def __str__(self) -> str:
         name, bound = short(self.attribute), self.bound
         unsure = "is not significantly different from" if bound is None else "is not guaranteed to be below"
@@ -208,45 +185,8 @@ class Verdict:
 
 def exit_status(verdicts: Iterable[Verdict]) -> int:
     """Return 1 if a number is above its threshold, 3 if one is inconclusive, 0 otherwise."""
-    return max((verdict.status for verdict in verdicts), key=(0, 3, 1).index, default=0)
-
-
-# What a curve shows --------------------------------------------------------------------------------------------------
-
-
-def largest_gap(curve: Curve) -> tuple[int, slice]:
-    """Return the bin with the largest gap, and the bins around it in which the gap is at least 80 % of it.
-
-    The largest gap is the one that is certainly largest, by its band; if no gap is certain, that of the curve.
-    """
-    size = np.where(curve.inside, np.abs(curve.gap), -1.0)
-    certain = np.where(curve.inside, np.maximum(curve.gap_low, -curve.gap_high), -1.0)
-    top = int(np.argmax(certain if certain.max() > 0 else size))
-    if not curve.smooth:  # levels have no neighbors
-        return top, slice(top, top + 1)
-    near = curve.inside & (np.sign(curve.gap) == np.sign(curve.gap[top])) & (size >= 0.8 * size[top])
-    runs = ndimage.label(near)[0]
-    return top, ndimage.find_objects(runs)[runs[top] - 1][0]
-
-
-def extremes(curve: Curve, where: NDArray[np.bool_] | None = None) -> tuple[int, int]:
-    """Return the bins between which the difference is most certain, the lower first.
-
-    These are the least upper end and the largest lower end of the band. The extremes of the curve itself are often at
-    the ends of S, where there are few people and the band is wide.
-    """
-    chosen = curve.inside if where is None else curve.inside & where
-    low = np.where(chosen, curve.high, np.inf)
-    high = np.where(chosen, curve.low, -np.inf)
-    return int(np.argmin(low)), int(np.argmax(high))
-
-
-def certain_difference(curve: Curve, where: NDArray[np.bool_] | None = None) -> float:
-    """Return the difference between the :func:`extremes`; zero if a constant lies inside the band."""
-    low, high = extremes(curve, where)
-    rounding = 1e-12 * float(np.abs(curve.mean).max())
-    certain = curve.low[high] > curve.high[low] + rounding
-    return float(curve.mean[high] - curve.mean[low]) if certain else 0.0
+    outcomes = {verdict.outcome for verdict in verdicts}
+    return 1 if "above" in outcomes else 3 if "inconclusive" in outcomes else 0
 
 
 # Numbers and names in words ------------------------------------------------------------------------------------------

@@ -16,7 +16,8 @@ from frhsic_core.auditing import Audit, gdp_score
 from frhsic_core.auditing._input import CATEGORIES, Column, as_column, read_columns
 from frhsic_core.auditing._predictions import residuals, sample_rows
 from frhsic_core.auditing._report import escape_markdown
-from frhsic_core.auditing._results import clean, exit_status, largest_gap, number
+from frhsic_core.auditing._results import clean, exit_status, number
+from frhsic_core.auditing._sentences import largest_gap
 
 
 def people(n: int = 240, seed: int = 0) -> pd.DataFrame:

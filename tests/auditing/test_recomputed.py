@@ -12,8 +12,8 @@ from scipy import stats
 from scipy.spatial.distance import pdist, squareform
 
 from frhsic_core import audit, gdp, gdp_curve
-from frhsic_core.auditing._report import difference
-from frhsic_core.auditing._results import curve_svg, largest_gap, number, percent
+from frhsic_core.auditing._results import curve_svg, number, percent
+from frhsic_core.auditing._sentences import difference, largest_gap
 
 NAMES = ("ages", "incomes", "five values", "weighted", "many values")
 

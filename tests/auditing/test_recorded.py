@@ -15,9 +15,9 @@ from records import Records
 from sklearn import config_context
 
 from frhsic_core import __version__, audit, audit_representation
-from frhsic_core.auditing import _predictions
+from frhsic_core.auditing import Audit, _predictions
 from frhsic_core.auditing._input import Column, far_codes, read_table
-from frhsic_core.auditing._report import Audit, change_report
+from frhsic_core.auditing._report import change_report
 from frhsic_core.auditing._results import _Frame, number, percent, short, ticks
 
 
