@@ -9,6 +9,7 @@ import pickle
 import shutil
 from collections import Counter
 from collections.abc import Callable, Generator
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -40,13 +41,6 @@ def chromium() -> str | None:
     return next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
 
-def has_cuda() -> bool:
-    """Return whether there is a GPU."""
-    import torch
-
-    return torch.cuda.is_available()
-
-
 class Part(NamedTuple):
     """Tests that need something which not every machine has: what they test, what they need, and whether it is here."""
 
@@ -58,7 +52,12 @@ class Part(NamedTuple):
 
 # By the marker of the tests.
 PARTS = {
-    "cuda": Part("captured CUDA steps and fused kernels", "no NVIDIA GPU", "an NVIDIA GPU is present", has_cuda),
+    "cuda": Part(
+        "captured CUDA steps and fused kernels",
+        "no NVIDIA GPU",
+        "an NVIDIA GPU is present",
+        lambda: import_module("torch").cuda.is_available(),
+    ),
     "data": Part(
         "the real datasets",
         "FRHSIC_DATA is not set",
@@ -115,9 +114,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Use one thread, and let the notebooks of a worker share their imports."""
     if config.getoption("numprocesses", default=None) and not hasattr(config, "workerinput"):
         return  # this process runs no tests, and the workers need not wait until it has imported torch
-    import torch
-
-    torch.set_num_threads(1)
+    import_module("torch").set_num_threads(1)
     if hasattr(config, "workerinput") and config.getoption("nbval", default=False):
         import forked_kernels
 
@@ -241,6 +238,4 @@ def uncompiled(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def generator() -> Any:
     """Return a generator of torch with a fixed seed, fresh for each test."""
-    import torch
-
-    return torch.Generator().manual_seed(20260101)
+    return import_module("torch").Generator().manual_seed(20260101)

@@ -11,11 +11,13 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import pairwise
 from numbers import Real
 from typing import Any, cast
 
 import torch
+from threadpoolctl import ThreadpoolController
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -338,6 +340,9 @@ _lock = threading.Lock()
 _inside = threading.local()
 _running = 0  # threads of this process that are inside of a block
 _outside = 1  # the setting before the first of them entered
+_limits: list[Any] = []  # of the threads of NumPy's products, while it has one thread
+
+_libraries = cache(ThreadpoolController)  # looking for them takes as long as a step
 
 
 @contextmanager
@@ -345,7 +350,8 @@ def cpu_threads(elements: int) -> Iterator[int]:
     """Let torch use one CPU thread inside the block, or more if the work is large; restore the number afterwards.
 
     Torch divides every operation among its threads, and they wait for each other at its end. For the small tensors of
-    a training step the waiting takes longer than the work, by far if another program uses one of the cores.
+    a training step the waiting takes longer than the work, by far if another program uses one of the cores. Where torch
+    has one thread, products of NumPy have one too.
 
     The number never rises above the one in force, so ``torch.set_num_threads`` and ``OMP_NUM_THREADS`` are still upper
     limits. Blocks may be nested, may run in several Python threads at a time, and may be left by any exception.
@@ -374,14 +380,18 @@ def cpu_threads(elements: int) -> Iterator[int]:
             _running += 1
             # A new Python thread starts with the number that another one has set for its own block: look past it.
             before = max(before, _outside)
-    count = min(before, max(1, elements // ELEMENTS_PER_THREAD))
+        count = min(before, max(1, elements // ELEMENTS_PER_THREAD))
+        if _running == 1 and depth == 0 and count == 1:
+            _limits.append(_libraries().limit(limits=1, user_api="blas"))
     _inside.depth = depth + 1
     torch.set_num_threads(count)
     try:
         yield count
     finally:
-        torch.set_num_threads(before)
         _inside.depth = depth
-        if depth == 0:
-            with _lock:
+        with _lock:
+            if depth == 0:
                 _running -= 1
+                if _running == 0 and _limits:
+                    _limits.pop().restore_original_limits()
+            torch.set_num_threads(before)

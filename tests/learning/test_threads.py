@@ -11,7 +11,7 @@ import torch
 from samples import classified
 
 from frhsic_core.learning import FairClassifier, Trainer
-from frhsic_core.learning._stack import ELEMENTS_PER_THREAD, cpu_threads
+from frhsic_core.learning._stack import ELEMENTS_PER_THREAD, _libraries, cpu_threads
 from frhsic_core.learning._step import Step
 
 OUTSIDE = 3
@@ -48,9 +48,14 @@ def watch(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     ("elements", "count"), [(0, 1), (ELEMENTS_PER_THREAD, 1), (2 * ELEMENTS_PER_THREAD, 2), (10**12, OUTSIDE)]
 )
 def test_the_number_grows_with_the_work_up_to_the_one_in_force(elements: int, count: int) -> None:
-    with cpu_threads(elements) as given:
-        assert given == torch.get_num_threads() == count
-    assert torch.get_num_threads() == OUTSIDE
+    def of_products() -> set[int]:
+        return {one["num_threads"] for one in _libraries().info() if one.get("threading_layer") == "pthreads"}
+
+    with _libraries().limit(limits=OUTSIDE, user_api="blas"):
+        with cpu_threads(elements) as given:
+            assert given == torch.get_num_threads() == count
+            assert of_products() <= {1 if count == 1 else OUTSIDE}
+        assert of_products() <= {torch.get_num_threads()} == {OUTSIDE}
 
 
 def test_training_uses_one_thread_for_small_work_and_more_for_large(monkeypatch: pytest.MonkeyPatch) -> None:

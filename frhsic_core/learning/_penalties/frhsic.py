@@ -40,7 +40,7 @@ from frhsic_core.kernels import (
 from frhsic_core.learning._data import Batch
 from frhsic_core.learning._penalties.base import BandwidthPolicy, KernelPenalty, Setup, counted
 from frhsic_core.learning._penalties.conditional import CONDITIONS, conditional_terms, prepare_given
-from frhsic_core.learning._penalties.scaling import lone_whitening, threadless_product
+from frhsic_core.learning._penalties.scaling import lone_whitening
 
 FORMS = ("biased", "unbiased", "normalized")
 PLACES = ("representation", "output", "both")
@@ -300,10 +300,10 @@ class FRHSIC(KernelPenalty):
         if self.on == "representation":
             return [term]
         f = batch.output.detach().numpy()[0]
-        along = np.einsum("ij,j->i", features, f - np.add.reduce(f) / m)  # einsum starts no threads
+        along = features @ (f - np.add.reduce(f) / m)
         factor = self.output_weight / m**2
         value = torch.from_numpy(np.add.reduce(along * along, keepdims=True) * factor)
-        direction = np.einsum("ij,i->j", features, along)
+        direction = along @ features
         return [term, GradientTerm(value, batch.output, torch.from_numpy(direction[None]), 2.0 * factor)]
 
     def _rows_of_attribute(self, a: int, rows: Tensor) -> Tensor:
@@ -366,10 +366,10 @@ def pair_sums(left: NDArray[Any], right: NDArray[Any], features: NDArray[Any]) -
     parts = [slice(first, first + BLOCK) for first in range(0, left.shape[1], BLOCK)]
     for a, one in enumerate(parts):
         for other in parts[a:]:
-            slope = threadless_product(left[:, one].T, right[:, other])
+            slope = left[:, one].T @ right[:, other]
             torch.from_numpy(slope.clip(lowest, 0.0, out=slope) if small else slope).exp2_()
-            slope *= threadless_product(features[:, one].T, features[:, other])
-            sums[:, other] += threadless_product(rows[:, one], slope)
+            slope *= features[:, one].T @ features[:, other]
+            sums[:, other] += rows[:, one] @ slope
             if other is not one:
-                sums[:, one] += threadless_product(rows[:, other], slope.T)
+                sums[:, one] += rows[:, other] @ slope.T
     return sums
