@@ -105,9 +105,11 @@ def test_what_projection_costs_and_that_gdp_ranks_no_remedy(printed, rows: pd.Da
     # The credit model: less dependence, AUC and calibration, equally many approved, equal rates by age, more defaults.
     plain, adjusted = (printed.numbers("which_remedy", f"{name} GDP") for name in ("original", "adjusted"))
     assert adjusted[0] / plain[0] < 0.5 < adjusted[3] / plain[3] < 1 < adjusted[4] / plain[4]
-    plain, adjusted = (printed.numbers("which_remedy", f"{name} approved") for name in ("original", "adjusted"))
-    assert 1 == adjusted[0] / plain[0] < adjusted[-1] / plain[-1] < 1.2
-    assert abs(adjusted[2] - adjusted[1]) < 5 < 20 < plain[2] - plain[1]
+    before, after = (printed.numbers("which_remedy", f"{name} approved") for name in ("original", "adjusted"))
+    assert 1 == after[0] / before[0] < after[-1] / before[-1] < 1.2
+    assert abs(after[2] - after[1]) < 5 < 20 < before[2] - before[1]
+    blends = (printed.numbers("which_remedy", f"blend t = {t}:") for t in (0.25, 0.5, 0.75))  # GDP, AUC, defaults
+    assert (np.diff([[*plain[::3], before[-1]], *blends, [*adjusted[::3], after[-1]]], axis=0) * [-1, -1, 1] > 0).all()
 
 
 def test_the_true_gaps_by_quadrature(printed) -> None:
