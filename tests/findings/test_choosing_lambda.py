@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from frhsic_core.learning import LambdaSelection
 from frhsic_core.paper.claims.stored import authors_file
 from frhsic_core.paper.experiments.lambda_selection import accepted, chosen_elsewhere, selected, summary_of
 from frhsic_core.paper.runs.stored import stored_rows
@@ -29,6 +30,8 @@ def test_with_few_people_the_test_accepts_and_with_more_it_rejects_everywhere(pr
 
 
 def test_the_chosen_model_has_less_dependence_on_the_test_part(printed) -> None:
+    splits = LambdaSelection(rule="tradeoff", validation_fraction=0.4).held_out(1000, random_state=0)
+    assert [len(held_out) for held_out in splits] == [400, 400]  # the figure shows means over two splits
     unfair, chosen = (printed.numbers("choosing_lambda", name) for name in ("no penalty", "chosen"))
     assert abs(unfair[0] - chosen[0]) < 0.02
     assert chosen[1] < unfair[1]
@@ -151,10 +154,8 @@ def test_the_matched_lambda_of_one_part_is_not_that_of_the_other() -> None:
 
 
 def test_stored_adult_is_rejected_on_a_thousand_rows_already_while_z_still_holds_s() -> None:
-    rows = stored_rows("lambda_selection")
-    adult = rows[(rows["dataset"] == "adult") & (rows["method"] == "frhsic")]
-    reference, text = (adult[adult["protocol"] == name] for name in ("reference", "text"))
-    assert (adult["validation_rows"] == 1000).all()
+    reference, text = (part(name, "adult").query("method == 'frhsic'") for name in ("reference", "text"))
+    assert all((rows["validation_rows"] == 1000).all() for rows in (reference, text))
     for test in TESTS:
         assert not accepted(reference, test=test).any()
         assert set(text.loc[accepted(text, test=test), "lam"]) == {100.0}
