@@ -1,8 +1,8 @@
 """Training of fair representations: FRHSIC and its rivals in one loop that trains a whole sweep at once.
 
-:class:`Trainer` takes arrays, a penalty and a stack of λ and seeds. It returns a :class:`TrainedStack`, which encodes
-and predicts. The estimators ``FairClassifier``, ``FairRegressor`` and ``FairEncoder`` follow
-scikit-learn. Names load on first use.
+:class:`Trainer` takes data, a penalty, a stack of λ and seeds, and :class:`TrainingSettings`. It returns a
+:class:`TrainedStack`, which encodes and predicts. The estimators ``FairClassifier``, ``FairRegressor`` and
+``FairEncoder`` follow scikit-learn. Names load on first use.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _EXPORTS = {
     "_penalties.base": ("BandwidthPolicy", "EscapeWarning"),
     "_selection": ("LambdaChoice", "LambdaSelection", "choose_lambda", "select_lambda", "validation_table"),
     "_stack": ("ModelStack", "StackedLinear", "StackedMLP", "TrainedStack"),
-    "_trainer": ("Progress", "Trainer"),
+    "_trainer": ("Progress", "Trainer", "TrainingSettings"),
 }  # fmt: skip
 _HOME = {name: module for module, names in _EXPORTS.items() for name in names}
 

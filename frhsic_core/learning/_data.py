@@ -127,15 +127,17 @@ class TrainingData:
     def from_arrays(
         cls,
         x: ArrayLike,
-        y: ArrayLike,
+        y: ArrayLike | None,
         s: ArrayLike | None,
         *,
         sample_weight: ArrayLike | None = None,
         task: str = "classification",
-        dtype: torch.dtype = torch.float32,
-        device: torch.device | str = "cpu",
+        dtype: torch.dtype | None = None,
+        device: torch.device | str | None = None,
     ) -> TrainingData:
-        """Check arrays and copy them to the device; ``(n, d)`` is one dataset, ``(datasets, n, d)`` are several.
+        """Check arrays and convert them; ``(n, d)`` is one dataset, ``(datasets, n, d)`` are several.
+
+        Tensors keep their dtype and device unless others are given.
 
         Raises
         ------
@@ -143,6 +145,8 @@ class TrainingData:
             The input has NaN, text, row counts that do not match, classes other than 0 and 1, a single class, a
             constant attribute, or weights that are negative or all zero.
         """
+        if y is None:
+            raise TypeError("y is missing: pass x, y and s.")
         one_of("task", task, TASKS)
         x = _read(x, "X", dtype, device)
         if x.ndim not in (2, 3):
@@ -190,7 +194,7 @@ class TrainingData:
         return replace(self, **changed)
 
 
-def _read(value: ArrayLike, name: str, dtype: torch.dtype, device: torch.device | str) -> Tensor:
+def _read(value: ArrayLike, name: str, dtype: torch.dtype | None, device: torch.device | str | None) -> Tensor:
     tensor = as_tensor(value, name=name)
     if not bool(torch.isfinite(tensor).all()):
         bad = int((~torch.isfinite(tensor)).sum())

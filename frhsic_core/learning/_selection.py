@@ -31,7 +31,7 @@ from frhsic_core.joint._independence.decision import hsic_test
 from frhsic_core.learning._data import TrainingData
 from frhsic_core.learning._penalties import Penalty, make_penalty
 from frhsic_core.learning._stack import TrainedStack, cpu_threads, require_lambdas
-from frhsic_core.learning._trainer import Trainer, resolve_device
+from frhsic_core.learning._trainer import Trainer, TrainingSettings, resolve_device
 
 RULES = ("independence", "practical", "tradeoff", "guarantee")
 LEAST_TOLERANCE = 0.01  # tolerance="auto" always allows this much
@@ -201,9 +201,10 @@ def select_lambda(
     *,
     selection: LambdaSelection | Mapping[str, Any] | None = None,
     penalty: str | Penalty = "frhsic",
+    settings: TrainingSettings | None = None,
     random_state: int = 0,
     callback: Callable[..., Any] | None = None,
-    **options: Any,
+    **changes: Any,
 ) -> LambdaPath:
     """Hold out a part of the training data, train every λ on the remainder as one stack, and choose.
 
@@ -213,33 +214,32 @@ def select_lambda(
     ----------
     x, y, s : array_like
         Training data, scaled: ``(n, d)``, ``(n,)`` and ``(n,)`` or ``(n, p)``. A
-        :class:`~frhsic_core.learning.TrainingData` as ``x`` is used without further checks.
+        :class:`~frhsic_core.learning.TrainingData` as ``x`` is used without further checks; its weights also count in
+        the performance.
     selection : LambdaSelection or dict, optional
         Grid, rule and validation.
     penalty : str or Penalty
+        As in ``Trainer``.
+    settings : TrainingSettings, optional
         As in ``Trainer``.
     random_state : int
         Seed of the split, of the models (all start with the same weights) and of the test.
     callback : callable, optional
         Function that is passed to ``Trainer.fit``.
-    **options
-        Values of :class:`LambdaSelection` (``lams``, ``rule``, ...), which replace those of ``selection``, and settings
-        of ``Trainer`` (``task``, ``sample_weight``, ``epochs``, ...). The weights also count in the performance.
+    **changes
+        Values of :class:`LambdaSelection` (``lams``, ``rule``, ...), which replace those of ``selection``, and of
+        ``TrainingSettings`` (``epochs``, ``widths``, ...), which replace those of ``settings``.
 
     Returns
     -------
     LambdaPath
         ``.choice`` (λ, reason, table), and ``.stack`` and ``.validation_rows`` of the first split.
     """
-    changes = {each.name: options.pop(each.name) for each in fields(LambdaSelection) if each.name in options}
-    selection = LambdaSelection.of(selection, **changes)
-    where = {"dtype": options.pop("dtype", torch.float32), "device": resolve_device(options.pop("device", "auto"))}
-    if isinstance(x, TrainingData):
-        data = x
-    else:
-        require_same_rows(x, s, names=("X", "s"))
-        described = {name: options.pop(name) for name in ("task", "sample_weight") if name in options}
-        data = TrainingData.from_arrays(x, y, s, dtype=torch.float64, **described)
+    chosen = {each.name: changes.pop(each.name) for each in fields(LambdaSelection) if each.name in changes}
+    selection = LambdaSelection.of(selection, **chosen)
+    settings = replace(settings or TrainingSettings(), **changes)
+    require_same_rows(x, s, names=("X", "s"))
+    data = x if isinstance(x, TrainingData) else TrainingData.from_arrays(x, y, s, dtype=torch.float64, device="cpu")
     parts = selection.held_out(data.n, random_state=random_state)
     if data.datasets != 1:
         raise ValueError(f"X has shape {tuple(data.x.shape)}: λ is chosen for one dataset, (n, d), at a time.")
@@ -249,16 +249,16 @@ def select_lambda(
             "lam a number, or raise validation_fraction."
         )
     if isinstance(penalty, str):
-        penalty = make_penalty(penalty, protocol=options.get("protocol", "recommended"))
+        penalty = make_penalty(penalty, protocol=settings.protocol)
     stacks: list[TrainedStack] = []
     tables: list[pd.DataFrame] = []
     judged = asdict(selection) | {"condition": penalty.condition, "random_state": random_state}
     for held in parts:
         trains = torch.ones(data.n, dtype=torch.bool)
         trains[held] = False
-        train = data.part(trains.nonzero().flatten()).to(**where)
+        train = data.part(trains.nonzero().flatten()).to(dtype=settings.dtype, device=resolve_device(settings.device))
         train.require_variation()
-        trainer = Trainer(train, penalty=penalty, lam=selection.lams, seeds=random_state, **options)
+        trainer = Trainer(train, penalty=penalty, lam=selection.lams, seeds=random_state, settings=settings)
         stacks.append(trainer.fit(callback=callback))
         tables.append(validation_table(stacks[-1], data.part(held), **judged))
     choice = choose_lambda(pooled_table(tables), selection=selection)

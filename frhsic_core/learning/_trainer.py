@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -25,6 +25,53 @@ from frhsic_core.learning._stack import (
     stack_settings,
 )
 from frhsic_core.learning._step import Step
+
+
+@dataclass(frozen=True)
+class TrainingSettings:
+    """How a stack is trained: its length, its networks and where it runs. Numbers are checked when it is created.
+
+    Parameters
+    ----------
+    epochs : int
+        Number of passes over the data.
+    batch_size : int
+        Number of samples in a mini-batch, at most n. The last mini-batch of an epoch may be shorter.
+    learning_rate : float
+        Learning rate of Adam.
+    decay : bool
+        Whether the learning rate falls linearly from epoch to epoch, to ``learning_rate / epochs`` in the last one.
+    protocol : {"recommended", "text", "reference"}
+        Settings of a penalty that is given by its key, and whether the encoder ends in an activation; see
+        ``learning._penalties``.
+    widths : sequence of int
+        Width of each layer of the encoder. The last width is the dimension of Z.
+    activation : {"selu", "relu"}
+        Activation between the layers of the encoder.
+    dtype : torch.dtype
+        float32 or float64.
+    device : str or torch.device
+        Device of the training; ``"auto"`` is CUDA if it is available.
+    capture : bool, optional
+        Whether the step is captured in a CUDA graph; by default on CUDA only.
+    """
+
+    epochs: int = 200
+    batch_size: int = 256
+    learning_rate: float = 1e-3
+    decay: bool = False
+    protocol: str = "recommended"
+    widths: Sequence[int] = (50, 50)
+    activation: str = "selu"
+    dtype: torch.dtype = torch.float32
+    device: torch.device | str = "auto"
+    capture: bool | None = None
+
+    def __post_init__(self) -> None:
+        require_count("epochs", self.epochs)
+        require_count("batch_size", self.batch_size)
+        if not self.learning_rate > 0:
+            raise ValueError(f"learning_rate is {self.learning_rate}: it must be positive.")
 
 
 @dataclass(frozen=True)
@@ -70,43 +117,23 @@ class Trainer:
     ----------
     x, y, s : array_like
         Features ``(n, d)``, target ``(n,)`` and sensitive attribute ``(n,)`` or ``(n, p)``. A leading dimension means
-        several datasets (splits) of equal size. ``s=None`` is possible only without a penalty. A
-        :class:`~frhsic_core.learning.TrainingData` as ``x`` is used without further checks; it also holds y, s,
-        the weights, the task, the dtype and the device.
+        several datasets (splits) of equal size. ``s=None`` is possible only without a penalty. The task is a
+        classification with y in {0, 1}. For a regression or with weights, pass a
+        :class:`~frhsic_core.learning.TrainingData` as ``x``, which also holds y and s; it is used without further
+        checks.
     penalty : str or Penalty
-        Key of a method, a row of ``frhsic_core.registry.METHODS``, with the settings of ``protocol``; or
-        a penalty, which is copied.
+        Key of a method, a row of ``frhsic_core.registry.METHODS``, with the settings of the protocol; or a penalty,
+        which is copied.
     lam : float or sequence of float
         λ ≥ 0, one value for all models or one for each model.
     seeds : int or sequence of int
         Seed of the initial weights (as with ``torch.manual_seed``) and of the order of the mini-batches.
     dataset : sequence of int, optional
         Index of the dataset of each model. By default model i sees dataset i, or all models see the only dataset.
-    task : {"classification", "regression"}
-        The task loss: binary cross-entropy with logits for y in {0, 1}, or mean squared error.
-    sample_weight : array_like, optional
-        Weights ``(n,)`` or ``(datasets, n)`` of the samples in the task loss and in the penalty.
-    protocol : {"recommended", "text", "reference"}
-        Settings of the penalty, and whether the encoder ends in an activation; see
-        ``learning._penalties``.
-    epochs : int
-        Number of passes over the data.
-    batch_size : int
-        Number of samples in a mini-batch, at most n. The last mini-batch of an epoch may be shorter.
-    learning_rate : float
-        Learning rate of Adam.
-    decay : bool
-        Whether the learning rate falls linearly from epoch to epoch, to ``learning_rate / epochs`` in the last one.
-    widths : sequence of int
-        Width of each layer of the encoder. The last width is the dimension of Z.
-    activation : {"selu", "relu"}
-        Activation between the layers of the encoder.
-    device : str or torch.device
-        Device of the training; ``"auto"`` is CUDA if it is available.
-    dtype : torch.dtype
-        float32 or float64.
-    capture : bool, optional
-        Whether the step is captured in a CUDA graph; by default on CUDA only.
+    settings : TrainingSettings, optional
+        Length of the training, networks and device.
+    **changes
+        Values of :class:`TrainingSettings` (``epochs``, ``widths``, ...), which replace those of ``settings``.
 
     Attributes
     ----------
@@ -139,43 +166,25 @@ class Trainer:
         lam: float | Sequence[float] | Tensor = 1.0,
         seeds: int | Sequence[int] | Tensor = 0,
         dataset: Sequence[int] | Tensor | None = None,
-        task: str = "classification",
-        sample_weight: ArrayLike | None = None,
-        protocol: str = "recommended",
-        epochs: int = 200,
-        batch_size: int = 256,
-        learning_rate: float = 1e-3,
-        decay: bool = False,
-        widths: Sequence[int] = (50, 50),
-        activation: str = "selu",
-        device: torch.device | str = "auto",
-        dtype: torch.dtype = torch.float32,
-        capture: bool | None = None,
+        settings: TrainingSettings | None = None,
+        **changes: Any,
     ) -> None:
-        require_count("epochs", epochs)
-        require_count("batch_size", batch_size)
-        if not learning_rate > 0:
-            raise ValueError(f"learning_rate is {learning_rate}: it must be positive.")
-        if isinstance(x, TrainingData):
-            data = x
-        elif y is None:
-            raise TypeError("y is missing: pass Trainer(x, y, s).")
-        else:
-            data = TrainingData.from_arrays(
-                x, y, s, sample_weight=sample_weight, task=task, dtype=dtype, device=resolve_device(device)
-            )
+        settings = replace(settings or TrainingSettings(), **changes)
+        place: dict[str, Any] = {"dtype": settings.dtype, "device": resolve_device(settings.device)}
+        data = (x if isinstance(x, TrainingData) else TrainingData.from_arrays(x, y, s, **place)).to(**place)
         where = data.x.device
         lams, self.seeds, datasets = stack_settings(lam, seeds, dataset, datasets=data.datasets)
+        protocol = settings.protocol
         penalty = make_penalty(penalty, protocol=protocol) if isinstance(penalty, str) else copy.deepcopy(penalty)
         if data.s is None and penalty.needs_attribute:
             raise ValueError(f"penalty {penalty.key!r} needs the sensitive attribute: pass s, or penalty='unfair'.")
-        if capture and where.type != "cuda":
+        if settings.capture and where.type != "cuda":
             raise ValueError(f"capture=True needs CUDA, but the device is {where}: leave it out.")
         model = ModelStack(
             len(lams),
             data.x.shape[-1],
-            widths=tuple(widths),
-            activation=activation,
+            widths=tuple(settings.widths),
+            activation=settings.activation,
             dtype=data.x.dtype,
             **architecture(protocol),
         )
@@ -184,7 +193,7 @@ class Trainer:
         self.data = data
         self.lam = torch.tensor(lams, dtype=data.x.dtype, device=where)
         self.dataset = torch.tensor(datasets, device=where)
-        penalty.setup(data, dataset=self.dataset, generators=generators, representation=widths[-1])
+        penalty.setup(data, dataset=self.dataset, generators=generators, representation=settings.widths[-1])
         penalty.to(where)
         self.step = Step(
             data,
@@ -192,12 +201,12 @@ class Trainer:
             penalty,
             lam=self.lam,
             dataset=self.dataset,
-            batch_size=min(int(batch_size), data.n),
-            learning_rate=float(learning_rate),
-            capture=where.type == "cuda" if capture is None else capture,
+            batch_size=min(int(settings.batch_size), data.n),
+            learning_rate=float(settings.learning_rate),
+            capture=where.type == "cuda" if settings.capture is None else settings.capture,
         )
-        self.epochs = int(epochs)
-        self.decay = bool(decay)
+        self.epochs = int(settings.epochs)
+        self.decay = bool(settings.decay)
         self.epoch = 0
         self.history: History = {name: torch.zeros(0, len(lams), dtype=torch.float64) for name in COLUMNS}
         self.escaped = False
@@ -216,11 +225,6 @@ class Trainer:
     def models(self) -> int:
         """Number of models."""
         return len(self.seeds)
-
-    @property
-    def steps_per_epoch(self) -> int:
-        """Number of mini-batches in an epoch, including a short last one."""
-        return self.step.steps_per_epoch
 
     def fit(self, *, callback: Callback | None = None) -> TrainedStack:
         """Train until ``epochs`` epochs are done, starting from the state of this trainer.
@@ -256,7 +260,7 @@ class Trainer:
         self.step.begin_epoch(random_order(seeds, epoch=self.epoch, n=self.data.n))
         if self.decay:
             self.step.set_learning_rate(self.step.learning_rate * max(1.0 - self.epoch / self.epochs, 0.0))
-        for number in range(self.steps_per_epoch):
+        for number in range(self.step.steps_per_epoch):
             self.step(number, epoch=self.epoch)
         self._record_epoch()
 

@@ -110,7 +110,7 @@ def test_gradient(condition: str, scale: str | None) -> None:
 @pytest.mark.parametrize("name", ["groups", "both"])
 def test_stacked_and_separate_training_agree(name: str) -> None:
     source = data(control=CONTROLS[name])
-    options = {"epochs": 4, "batch_size": 16, "widths": (4, 2)}
+    options = {"epochs": 4, "batch_size": 16, "widths": (4, 2), "device": "cpu", "dtype": torch.float64}
 
     def outputs(seeds: list[int]) -> Tensor:
         trainer = Trainer(source, penalty=FRHSIC(condition="controls"), lam=1.0, seeds=seeds, **options)
@@ -147,8 +147,8 @@ def test_models_are_judged_given_the_condition() -> None:
     """What ``lam="auto"`` looks at is the dependence given y, or given the control features."""
     source = data(60, control=read_given(["a", "b", "c"] * 20, 60))
     for condition in ("labels", "controls"):
-        options = {"lam": [0.1, 1.0], "seeds": 0, "epochs": 1, "batch_size": 60, "widths": (4, 2)}
-        stack = Trainer(source, penalty=FRHSIC(condition=condition), **options).fit()
+        options = {"lam": [0.1, 1.0], "epochs": 1, "batch_size": 60, "widths": (4, 2), "dtype": torch.float64}
+        stack = Trainer(source, penalty=FRHSIC(condition=condition), device="cpu", **options).fit()
         table = validation_table(stack, source, condition=condition, n_permutations=19)
         z = stack.forward(source.x[0])[0]
         given = source.y[0].long() if condition == "labels" else source.control[0, :, -1].long()

@@ -214,7 +214,7 @@ def stacked(x: Tensor, y: Tensor, s: Tensor, penalty: Penalty, *, lam: list[floa
         x, y, s, penalty=penalty, lam=lam, seeds=seeds, protocol="reference", epochs=math.ceil(STEPS / 5),
         batch_size=BATCH, widths=(8, 6), device="cpu", dtype=torch.float64,
     )  # fmt: skip
-    assert trainer.epochs * trainer.steps_per_epoch == STEPS
+    assert trainer.epochs * trainer.step.steps_per_epoch == STEPS
     trainer.fit()
     return trainer
 

@@ -13,8 +13,7 @@ from samples import classified
 
 from frhsic_core import gdp, hsic, normalized_hsic
 from frhsic_core.joint import hsic_test
-from frhsic_core.learning import LambdaSelection, Trainer, make_penalty
-from frhsic_core.learning._data import TrainingData
+from frhsic_core.learning import LambdaSelection, Trainer, TrainingData, make_penalty
 from frhsic_core.learning._selection import choose_lambda, select_lambda, validation_table
 
 OPTIONS = {"epochs": 6, "batch_size": 64, "widths": (8, 2), "device": "cpu", "dtype": torch.float64}
@@ -219,7 +218,8 @@ def test_the_table_against_each_statistic_by_itself(task: str, weighted: bool) -
     """Performance and its standard error are weighted means; HSIC, its test and GDP are those of the library."""
     x, y, s = classified(0, 400, d=3)
     classes = task == "classification"
-    stack = Trainer(x, y if classes else x[:, 1], s, task=task, lam=[0.0, 3.0], **OPTIONS).fit()
+    train = TrainingData.from_arrays(x, y if classes else x[:, 1], s, task=task)
+    stack = Trainer(train, lam=[0.0, 3.0], **OPTIONS).fit()
     x, y, s = classified(1, 200, d=3)
     target = y if classes else x[:, 1]
     weights = np.arange(200.0) if weighted else np.ones(200)
@@ -262,11 +262,11 @@ def test_weights_reach_the_training_of_the_grid() -> None:
     x, y, s = classified(0, 400, d=3)
     weights = torch.linspace(0.0, 2.0, 400, dtype=torch.float64)
     options = OPTIONS | {"lams": [0.0, 1.0], "random_state": 3, "n_permutations": 9, "validation_fraction": 0.6}
-    path = select_lambda(x, y, s, sample_weight=weights, **options)
+    data = TrainingData.from_arrays(x, y, s, sample_weight=weights)
+    path = select_lambda(data, **options)
     held = path.validation_rows
     train = np.setdiff1d(np.arange(400), held)
-    parts = (part[train] for part in (x, y, s))
-    alone = Trainer(*parts, sample_weight=weights[train], lam=[0.0, 1.0], seeds=3, **OPTIONS).fit()
+    alone = Trainer(data.part(torch.from_numpy(train)), lam=[0.0, 1.0], seeds=3, **OPTIONS).fit()
     torch.testing.assert_close(path.stack.output(x), alone.output(x))
     right = ((alone.output(x[held]) > 0) == (y[held] > 0.5)).numpy()
     expected = np.average(right, axis=1, weights=weights[held].numpy())

@@ -10,7 +10,7 @@ import torch
 from samples import classified
 from torch import Tensor, nn
 
-from frhsic_core.learning import FREM, FRHSIC, METHODS, DCor, ModelStack, Trainer, make_penalty
+from frhsic_core.learning import FREM, FRHSIC, METHODS, DCor, ModelStack, Trainer, TrainingData, make_penalty
 from frhsic_core.learning._data import random_order
 from frhsic_core.learning._penalties import Penalty
 from frhsic_core.learning._stack import COLUMNS
@@ -62,7 +62,7 @@ def test_stack_of_25_equals_25_runs(name: str) -> None:
     seeds, which = [i // 5 for i in range(25)], [i % 2 for i in range(25)]
     together = train(x, y, s, CASES[name], lam=lams, seeds=seeds, dataset=which)
     assert together.models == 25
-    assert together.epoch * together.steps_per_epoch >= 50
+    assert together.epoch * together.step.steps_per_epoch >= 50
     step = 1 if name == "frhsic reference" else 3 if name.endswith("reference") else 7
     for i in range(0, 25, step):
         k = which[i]
@@ -76,7 +76,7 @@ def test_stack_of_25_equals_25_runs(name: str) -> None:
             # gradient is zero up to the rounding of a sum over the batch, and Adam divides this by 1e-8 in every step.
             idle = together.step.learning_rate * BATCH * torch.finfo(torch.float64).eps / 1e-8
             shifts = key.startswith(("reader", "witness")) and key.endswith("bias")
-            atol = 1e-9 + shifts * idle * together.epoch * together.steps_per_epoch
+            atol = 1e-9 + shifts * idle * together.epoch * together.step.steps_per_epoch
             torch.testing.assert_close(stack[i], lone[0], rtol=0, atol=atol, msg=lambda m, key=key: f"{key}: {m}")
         assert_same_history(together, i, alone)
 
@@ -102,10 +102,10 @@ def test_weights_belong_to_their_dataset(method: str, condition: str | None) -> 
     penalty = make_penalty(method, condition=condition, **form)
     options = {"penalty": penalty, "lam": 2.0, "seeds": 4, "epochs": 2, "batch_size": BATCH, "widths": (6, 4)}
     on_cpu = {"device": "cpu", "dtype": torch.float64}
-    stack = Trainer(x, y, s, sample_weight=weights, **options, **on_cpu)
+    stack = Trainer(TrainingData.from_arrays(x, y, s, sample_weight=weights), **options, **on_cpu)
     stack.fit()
     for i in range(2):
-        lone = Trainer(x[i], y[i], s[i], sample_weight=weights[i], **options, **on_cpu)
+        lone = Trainer(TrainingData.from_arrays(x[i], y[i], s[i], sample_weight=weights[i]), **options, **on_cpu)
         lone.fit()
         assert_same_history(stack, i, lone)
 

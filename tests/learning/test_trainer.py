@@ -12,19 +12,20 @@ from samples import classified
 from torch import Tensor
 
 from frhsic_core.kernels import batch_median
-from frhsic_core.learning import FRHSIC, DCor, EscapeWarning, Progress, Trainer, Unfair, make_penalty
-from frhsic_core.learning._data import TrainingData, random_order
+from frhsic_core.learning import FRHSIC, DCor, EscapeWarning, Progress, Trainer, TrainingData, Unfair, make_penalty
+from frhsic_core.learning._data import random_order
+from frhsic_core.learning._trainer import TrainingSettings
 
 N = 90
 
 
 def trainer(*, epochs: int = 6, **changes: object) -> Trainer:
-    x, y, s = classified(21, N, d=3)
+    described = {name: changes.pop(name) for name in ("task", "sample_weight") if name in changes}
     settings = {
         "penalty": "frhsic", "lam": [0.0, 3.0], "seeds": [5, 6], "batch_size": 32, "widths": (6, 4), "device": "cpu",
         "dtype": torch.float64,
     } | changes  # fmt: skip
-    return Trainer(x, y, s, epochs=epochs, **settings)
+    return Trainer(TrainingData.from_arrays(*classified(21, N, d=3), **described), epochs=epochs, **settings)
 
 
 def assert_same(first: Trainer, second: Trainer) -> None:
@@ -99,7 +100,8 @@ def test_the_ratio_is_that_of_the_rows_that_count() -> None:
     x[80:] *= 1000.0
     penalty = FRHSIC(scale="standardize", bandwidth=1.0)
     options = {"penalty": penalty, "epochs": 1, "batch_size": N, "widths": (6, 4), "device": "cpu"}
-    result = Trainer(x, y, s, sample_weight=weights, learning_rate=1e-9, dtype=torch.float64, **options).fit()
+    data = TrainingData.from_arrays(x, y, s, sample_weight=weights)
+    result = Trainer(data, learning_rate=1e-9, dtype=torch.float64, **options).fit()
     z = result.encode(x)[0]
     z = (z - z[:80].mean(0)) / (z[:80].var(0, correction=0) + 1e-6).sqrt()
     torch.testing.assert_close(result.history["ratio"], batch_median(z, None).reshape(1, 1), rtol=1e-5, atol=0)
@@ -116,7 +118,7 @@ def test_every_dataset_needs_variation() -> None:
         ((x, y, s, weights), "positive for at least one"),
     ):
         with pytest.raises(ValueError, match=text):
-            Trainer(*given[:3], sample_weight=given[3], device="cpu")
+            TrainingData.from_arrays(*given[:3], sample_weight=given[3])
 
 
 @pytest.mark.parametrize("weights", [None, torch.linspace(0.1, 2.0, N, dtype=torch.float64)], ids=["equal", "weighted"])
@@ -128,8 +130,8 @@ def test_history_is_that_of_all_rows(task: str, weights: Tensor | None) -> None:
     """
     x, y, s = classified(21, N, d=3)
     target = y if task == "classification" else x[:, 1]
-    options = {"seeds": 5, "batch_size": 40, "epochs": 1, "learning_rate": 1e-12, "dtype": torch.float64}
-    result = Trainer(x, target, s, task=task, sample_weight=weights, device="cpu", **options).fit()
+    options = {"seeds": 5, "batch_size": 40, "epochs": 1, "learning_rate": 1e-12, "dtype": x.dtype, "device": "cpu"}
+    result = Trainer(TrainingData.from_arrays(x, target, s, task=task, sample_weight=weights), **options).fit()
     output = result.output(x)[0]
     each = {"loss": (output - target) ** 2, "metric": (output - target) ** 2}
     if task == "classification":
@@ -156,15 +158,9 @@ def test_weights_of_zero_drop_rows_and_equal_weights_change_nothing() -> None:
     x, y, s = classified(21, N, d=3)
     weights = torch.ones(N)
     weights[60:] = 0.0
-    full_batch = {
-        "batch_size": N,
-        "penalty": FRHSIC(bandwidth=1.0, bandwidth_s=0.3),
-        "lam": 2.0,
-        "seeds": 1,
-        "epochs": 5,
-    }
-    settings = {"widths": (6, 4), "device": "cpu", "dtype": torch.float64} | full_batch
-    weighted = Trainer(x, y, s, sample_weight=weights, **settings).fit()
+    settings = {"batch_size": N, "widths": (6, 4), "epochs": 5, "device": "cpu", "dtype": torch.float64}
+    settings |= {"penalty": FRHSIC(bandwidth=1.0, bandwidth_s=0.3), "lam": 2.0, "seeds": 1}
+    weighted = Trainer(TrainingData.from_arrays(x, y, s, sample_weight=weights), **settings).fit()
     subset = Trainer(x[:60], y[:60], s[:60], **settings).fit()
     for a, b in zip(weighted.model.parameters(), subset.model.parameters(), strict=True):
         torch.testing.assert_close(a, b, rtol=0, atol=1e-9)
@@ -190,7 +186,7 @@ def test_datasets_along_the_stack() -> None:
 
 
 def test_the_same_numbers_in_any_container_give_the_same_model() -> None:
-    """Tensors, arrays, pandas objects and checked data; a part of checked data is that of the arrays."""
+    """Tensors, arrays, pandas objects, checked data; a part of checked data is that of the arrays; settings as one."""
     x, y, s = classified(21, N, d=3)
     options = {"lam": [0.0, 3.0], "seeds": 5, "epochs": 2, "batch_size": 32, "widths": (6, 4)}
     kind = {"device": "cpu", "dtype": torch.float64}
@@ -202,10 +198,14 @@ def test_the_same_numbers_in_any_container_give_the_same_model() -> None:
         (data,),
     ):
         assert torch.equal(Trainer(*given, **kind, **options).fit().encode(x), expected)
-    part = Trainer(data.part(torch.arange(60)), **options).fit()
+    part = Trainer(data.part(torch.arange(60)), **kind, **options).fit()
     assert torch.equal(part.encode(x), Trainer(x[:60], y[:60], s[:60], **kind, **options).fit().encode(x))
-    with pytest.raises(TypeError, match="y is missing"):
-        Trainer(x)
+    settings = TrainingSettings(epochs=9, batch_size=32, widths=(6, 4), **kind)
+    one = Trainer(x, y, s, lam=[0.0, 3.0], seeds=5, settings=settings, epochs=2)  # the value beside them counts
+    assert torch.equal(one.fit().encode(x), expected)
+    for options, text in (({}, "y is missing"), ({"epoch": 3}, "unexpected keyword argument 'epoch'")):
+        with pytest.raises(TypeError, match=text):
+            Trainer(x, **options)
 
 
 def test_guard_warns_once_when_z_escapes() -> None:

@@ -48,7 +48,7 @@ from frhsic_core.learning._estimators.warnings import (
 from frhsic_core.learning._penalties import Penalty, make_penalty
 from frhsic_core.learning._selection import LambdaPath, LambdaSelection, select_lambda
 from frhsic_core.learning._stack import CHUNK, TrainedStack, cpu_threads
-from frhsic_core.learning._trainer import Trainer, resolve_device
+from frhsic_core.learning._trainer import Trainer, TrainingSettings
 
 Attribute = ArrayLike | str | None
 
@@ -178,8 +178,6 @@ class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         data = _training_data(x, y, s if penalized else None, weights, task, seen=seen)
         if control is not None:
             data = replace(data, control=torch.from_numpy(control).unsqueeze(0))
-        if data.s is not None:
-            data.require_variation()  # the attribute may be constant without the samples of weight zero
         epochs = number_of_epochs(self.epochs, rows=len(x), batch_size=batch_size, learning_rate=self.learning_rate)
         stack, index, path = self._train(data, penalty, seed=seed, epochs=epochs, penalized=penalized)
 
@@ -241,14 +239,15 @@ class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         self, data: TrainingData, penalty: Penalty, *, seed: int, epochs: int, penalized: bool
     ) -> tuple[TrainedStack, int, LambdaPath | None]:
         """Return a trained stack, the index of the wanted model in it, and how λ was chosen (if it was)."""
-        dtype = DTYPES[self.dtype]
-        settings: dict[str, Any] = {
-            "epochs": epochs,
-            "batch_size": int(self.batch_size),
-            "learning_rate": self.learning_rate,
-            "decay": True,
-            "widths": self._layers,
-        }
+        settings = TrainingSettings(
+            epochs=epochs,
+            batch_size=int(self.batch_size),
+            learning_rate=self.learning_rate,
+            decay=True,
+            widths=self._layers,
+            dtype=DTYPES[self.dtype],
+            device=self.device,
+        )
         path: LambdaPath | None = None
         lam = self.lam if penalized else 0.0
         callback = print if self.verbose else None
@@ -256,15 +255,13 @@ class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             selection = LambdaSelection.of(self.selection)
             # A model with a guarantee is kept as it is: after a second training nothing would be known about it.
             final = selection.rule == "guarantee"
-            path = select_lambda(
-                data, selection=selection, penalty=penalty, random_state=seed, device=self.device, dtype=dtype,
-                callback=callback, **settings | {"epochs": epochs if final else -(-epochs // 2)},
-            )  # fmt: skip
+            tried = replace(settings, epochs=epochs if final else -(-epochs // 2))
+            options: dict[str, Any] = {"penalty": penalty, "random_state": seed, "callback": callback}
+            path = select_lambda(data, selection=selection, settings=tried, **options)
             if final:
                 return path.stack, path.index, path
             lam = path.choice.lam
-        here = data.to(dtype=dtype, device=resolve_device(self.device))
-        trainer = Trainer(here, penalty=penalty, lam=float(lam), seeds=seed, **settings)
+        trainer = Trainer(data, penalty=penalty, lam=float(lam), seeds=seed, settings=settings)
         return trainer.fit(callback=callback), 0, path
 
     def _keep(self, stack: TrainedStack, index: int) -> None:
@@ -344,11 +341,5 @@ def _training_data(
     """Return checked arrays as one dataset, with the attributes of the samples ``seen`` scaled to [0, 1]."""
     if s is not None:
         width = np.ptp(s[seen], axis=0)
-        s = (s - s[seen].min(0)) / np.where(width > 0, width, 1.0)  # a constant attribute is refused below
-
-    def dataset(values: np.ndarray) -> torch.Tensor:
-        return torch.from_numpy(np.ascontiguousarray(values, dtype=np.float64)).unsqueeze(0)
-
-    return TrainingData(
-        dataset(x), dataset(y), None if s is None else dataset(s), None if weights is None else dataset(weights), task
-    )
+        s = (s - s[seen].min(0)) / np.where(width > 0, width, 1.0)  # a constant is refused below
+    return TrainingData.from_arrays(torch.from_numpy(x), y, s, sample_weight=weights, task=task)

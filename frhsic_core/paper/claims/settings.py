@@ -164,7 +164,7 @@ def adversary(method: str, what: str) -> Answer:
         s = torch.rand(1, 64, generator=generator)
         trainer = Trainer(
             x, (s > 0.5).float(), s, penalty=make_penalty(method, protocol=protocol), lam=[1.0], seeds=[0], epochs=2,
-            batch_size=32, device="cpu", task="classification", protocol=protocol,
+            batch_size=32, device="cpu", protocol=protocol,
         )  # fmt: skip
         trainer.fit()
         adams: list[Any] = [trainer.step.adversary_optimizer, trainer.step.optimizer]

@@ -164,7 +164,7 @@ def train_draws(training: Training, *, signal: str, draws: Sequence[int], n: int
 
     from frhsic_core.joint import hsic
     from frhsic_core.kernels import Gaussian
-    from frhsic_core.learning import Trainer, make_penalty
+    from frhsic_core.learning import Trainer, TrainingData, make_penalty
     from frhsic_core.paper.runs.jobs import evaluate
 
     splits = drawn_splits(signal, draws, n=n, device=device)
@@ -173,9 +173,9 @@ def train_draws(training: Training, *, signal: str, draws: Sequence[int], n: int
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*escaped its kernel")  # the column ``ratio`` shows it
         trained = Trainer(
-            splits.x_train, splits.y_train, splits.s_train,
+            TrainingData.from_arrays(splits.x_train, splits.y_train, splits.s_train, task=splits.task),
             penalty=make_penalty("frhsic", protocol=training.protocol, **dict(training.settings)),
-            lam=[lam for _, lam in models], seeds=[draws[i] for i in which], dataset=which, task=splits.task,
+            lam=[lam for _, lam in models], seeds=[draws[i] for i in which], dataset=which,
             protocol=training.protocol, epochs=training.epochs, device=device, activation=training.activation,
             widths=(*training.hidden, training.dimension),
         ).fit()  # fmt: skip

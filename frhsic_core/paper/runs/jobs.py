@@ -25,6 +25,7 @@ from frhsic_core.auditing import audit_representation
 from frhsic_core.conditional import gdp
 from frhsic_core.conditional._gdp import as_predictions
 from frhsic_core.conditional._smoothing import Bandwidth, resolve_bandwidth, weights_at
+from frhsic_core.learning._data import TrainingData
 from frhsic_core.learning._penalties import make_penalty
 from frhsic_core.learning._stack import TrainedStack
 from frhsic_core.learning._trainer import Trainer
@@ -108,14 +109,13 @@ def _train(job: Stack, device: str, deadline: float) -> Part:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         trainer = Trainer(
-            splits.x_train,
-            splits.y_train,
-            splits.s_train if recipe.method != "unfair" else None,
+            TrainingData.from_arrays(
+                splits.x_train, splits.y_train, splits.s_train if recipe.method != "unfair" else None, task=splits.task
+            ),
             penalty=make_penalty(recipe.method, protocol=task.protocol, **dict(recipe.settings)),
             lam=list(lams),
             seeds=list(seeds),
             dataset=[job.splits.index(seed) for seed in seeds_of_splits],
-            task=splits.task,
             protocol=task.protocol,
             epochs=recipe.epochs,
             batch_size=recipe.batch_size,

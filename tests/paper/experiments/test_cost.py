@@ -71,7 +71,7 @@ def test_scaled_epochs_say_so_and_train_on_columns_from_zero_to_one(monkeypatch)
     given = []
 
     class Seen(Trainer):
-        def __init__(self, *parts: torch.Tensor, **options: object) -> None:
+        def __init__(self, *parts: object, **options: object) -> None:
             given.append((parts, options))
             super().__init__(*parts, **options)
 
@@ -89,8 +89,8 @@ def test_scaled_epochs_say_so_and_train_on_columns_from_zero_to_one(monkeypatch)
     assert [(row["repeat"], row["steps"], row["epoch_steps"]) for row in rows] == [
         (k, 1, 3) for k in range(cost.EPOCHS)
     ]
-    ((x, _, s), options) = given[0]
-    for part in (x, s):
+    ((data,), options) = given[0]
+    for part in (data.x[0], data.s[0]):
         assert (part.amin(0).unique().tolist(), part.amax(0).unique().tolist()) == ([0.0], [1.0])
     named = ("lam", "seeds", "protocol", "batch_size", "epochs", "capture", "device")
     assert [options[name] for name in named] == [1.0, 42, "text", 256, 1 + cost.EPOCHS, False, "cpu"]

@@ -11,7 +11,7 @@ from sklearn.metrics import accuracy_score
 
 from frhsic_core.data import Dataset, Provenance, load_dataset
 from frhsic_core.joint import distance_correlation, normalized_hsic
-from frhsic_core.learning import Trainer
+from frhsic_core.learning import Trainer, TrainingData
 from frhsic_core.paper.datasets import load_variant, stack_splits
 from frhsic_core.paper.runs.jobs import evaluate, smoothed_gdp
 
@@ -91,9 +91,8 @@ def test_a_diverged_model_is_nan_and_its_neighbours_are_not(trained) -> None:
 
 def test_regression_measures_outputs_as_they_are() -> None:
     splits = stack_splits(pair(300), seeds=(42,))
-    stack = Trainer(
-        splits.x_train, splits.y_train, penalty="unfair", seeds=[0], task="regression", epochs=3, device="cpu"
-    ).fit()
+    data = TrainingData.from_arrays(splits.x_train, splits.y_train, None, task="regression")
+    stack = Trainer(data, penalty="unfair", seeds=[0], epochs=3, device="cpu").fit()
     found = evaluate(stack, splits)
     output, y = stack.output(splits.x_test)[0].double(), splits.y_test[0].double()
     assert found["performance"][0] == pytest.approx(((output - y) ** 2).mean().item(), rel=1e-5)

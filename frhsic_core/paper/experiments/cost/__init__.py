@@ -129,7 +129,7 @@ def _clock(device: str) -> float:
 def _measure_epochs(unit: dict[str, Any], device: str) -> list[dict[str, Any]]:
     """Return the seconds of each epoch after the warm-up, waiting for the device at both ends."""
     from frhsic_core.data import load_dataset
-    from frhsic_core.learning import Trainer
+    from frhsic_core.learning import Trainer, TrainingData
     from frhsic_core.paper.datasets import tensors_of
 
     n: int = unit["n"]
@@ -147,8 +147,8 @@ def _measure_epochs(unit: dict[str, Any], device: str) -> list[dict[str, Any]]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         Trainer(
-            x, y, s, penalty=penalty, lam=LAM[unit["part"]], seeds=42, task=data.task, protocol="text",
-            batch_size=BATCH, epochs=first + EPOCHS, device=device, capture=captured,
+            TrainingData.from_arrays(x, y, s, task=data.task), penalty=penalty, lam=LAM[unit["part"]], seeds=42,
+            protocol="text", batch_size=BATCH, epochs=first + EPOCHS, device=device, capture=captured,
         ).fit(callback=lambda progress: stamps.append(_clock(device)))  # fmt: skip
     if any("could not be captured" in str(w.message) for w in caught):
         raise RuntimeError("The step could not be captured, so that this case has no captured time.")
