@@ -98,7 +98,7 @@ def test_the_scale_of_z_is_much_larger_with_an_adversary(medians, dataset: str, 
 def test_a_linear_probe_still_reads_most_of_s_from_the_adversaries_but_advs_half_on_adult(medians) -> None:
     probe = medians["linear_r2"].unstack("method")
     share = probe[ADVERSARIES].div(probe["unfair"], axis=0)
-    assert 0.45 < share.loc["adult", "adv"] < 0.6
+    assert 0.5 < share.loc["adult", "adv"] < 0.6
     assert (share.stack().drop(("adult", "adv")) > 0.75).all()
 
 
