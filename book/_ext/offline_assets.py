@@ -8,7 +8,7 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-import solutions
+from solutions import without_solutions
 
 ROOT = Path(__file__).resolve().parents[2]
 LIBRARY = ("pyproject.toml", "README.md", "LICENSE", "CITATION.cff", "frhsic_core")
@@ -35,11 +35,7 @@ def pack(root: Path, names: tuple[str, ...], target: Path) -> None:
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
         for path in sorted(path for path in found if path.is_file() and "__pycache__" not in path.parts):
             inside = path.relative_to(root).as_posix()
-            content: bytes | str = path.read_bytes()
-            if path.suffix == ".ipynb":
-                content = solutions.stripped(path.read_text(encoding="utf-8"), path.stem, linked=False)
-            elif path.suffix == ".md":
-                content = solutions.BOX.sub("", path.read_text(encoding="utf-8"))
+            content = without_solutions(path) if path.suffix in (".ipynb", ".md") else path.read_bytes()
             entry = zipfile.ZipInfo(f"{target.stem}/{inside}")  # dated 1980
             archive.writestr(entry, content, zipfile.ZIP_DEFLATED)
 

@@ -38,29 +38,32 @@ def are_wanted(value: str) -> bool:
     return value == "yes"
 
 
-def split(text: str, name: str, *, linked: bool = True) -> tuple[str, str]:
-    """Return a text without its box of solutions, and the solutions, which are a numbered list.
-
-    A link to the page of solutions takes the place of the box, unless ``linked`` is false.
+def solutions_in(text: str) -> str:
+    """Return the solutions of a text, which are a numbered list in a box.
 
     Examples
     --------
-    >>> split("1. Why?\\n\\n:::{dropdown} Solutions\\n1. Because.\\n:::\\n", "chapter")
-    ('1. Why?\\n\\n{ref}`All solutions of this chapter <solutions-chapter>`\\n', '1. Because.\\n')
+    >>> solutions_in("1. Why?\\n\\n:::{dropdown} Solutions\\n1. Because.\\n:::\\n")
+    '1. Because.\\n'
     """
-    link = f"{{ref}}`All solutions of this chapter <solutions-{name}>`\n" if linked else ""
-    return BOX.sub(link, text), "".join(match[2] for match in BOX.finditer(text))
+    return "".join(match[2] for match in BOX.finditer(text))
 
 
-def stripped(source: str, name: str, *, linked: bool) -> str:
-    """Return the JSON text of a notebook without its solutions."""
+def stripped(source: str, link: str = "") -> str:
+    """Return the JSON text of a notebook with a link, or nothing, in place of its solutions."""
     if "{dropdown} Solution" not in source:
         return source
     notebook = json.loads(source)
     for cell in notebook["cells"]:
         if cell["cell_type"] == "markdown":
-            cell["source"] = split("".join(cell["source"]), name, linked=linked)[0]
+            cell["source"] = BOX.sub(link, "".join(cell["source"]))
     return json.dumps(notebook)
+
+
+def without_solutions(path: Path) -> str:
+    """Return the text of a notebook or a page without its solutions."""
+    text = path.read_text(encoding="utf-8")
+    return stripped(text) if path.suffix == ".ipynb" else BOX.sub("", text)
 
 
 def prose(path: Path) -> str:
@@ -74,8 +77,7 @@ def all_solutions(paths: list[Path]) -> str:
     parts = []
     for path in paths:
         text = prose(path)
-        _, found = split(text, path.stem)
-        if found:
+        if found := solutions_in(text):
             title = re.search(r"(?m)^# (.+)$", text)
             parts.append(f"(solutions-{path.stem})=\n## {title[1] if title else path.stem}\n\n{found}")
     return "\n\n".join(parts)
@@ -87,7 +89,7 @@ def homework(text: str) -> tuple[str, str]:
     left, found = first, ""
     for label, title, body in zip(weeks[::3], weeks[1::3], weeks[2::3], strict=True):
         left += f"({label})=\n## {title}" + BOX.sub(f"{{ref}}`Solutions of this week <solutions-{label}>`\n", body)
-        found += f"\n\n(solutions-{label})=\n## Homework of {title[0].lower()}{title[1:]}\n\n{split(body, label)[1]}"
+        found += f"\n\n(solutions-{label})=\n## Homework of {title[0].lower()}{title[1:]}\n\n{solutions_in(body)}"
     return left, found
 
 
@@ -108,17 +110,15 @@ def _move(app: Any, docname: str, source: list[str]) -> None:
     elif docname == HOMEWORK:
         source[0] = homework(source[0])[0] if shown else BOX.sub("", source[0])
     elif str(app.env.doc2path(docname)).endswith(".ipynb"):
-        source[0] = stripped(source[0], docname.rpartition("/")[2], linked=shown)
+        link = f"{{ref}}`All solutions of this chapter <solutions-{Path(docname).name}>`\n"
+        source[0] = stripped(source[0], link if shown else "")
 
 
 def _strip_downloads(app: Any, exception: Exception | None) -> None:
-    """Take the solutions out of the copied notebooks, which are the files behind the download button."""
+    """Take the solutions out of the copied sources, which are the files behind the download button."""
     if exception is None and not app.config.exercise_solutions:
-        for path in Path(app.outdir, "_sources").rglob("*.ipynb*"):
-            text = stripped(path.read_text(encoding="utf-8"), path.stem, linked=False)
-            path.write_text(text, encoding="utf-8")
-        for path in Path(app.outdir, "_sources").glob(f"{HOMEWORK}.md*"):
-            path.write_text(BOX.sub("", path.read_text(encoding="utf-8")), encoding="utf-8")
+        for path in [path for path in Path(app.outdir, "_sources").rglob("*") if path.is_file()]:
+            path.write_text(without_solutions(path), encoding="utf-8")
 
 
 def _items(section: nodes.section) -> list[nodes.list_item]:
