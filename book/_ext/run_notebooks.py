@@ -5,6 +5,11 @@ Usage: ``python book/_ext/run_notebooks.py [--jobs N] [notebooks/NAME.md ...]`` 
 notebook whose code has changed.
 
 ``jupytext --sync`` takes whichever file is newer and ``--update --execute`` keeps old outputs, so neither is used.
+
+A hidden first cell installs the package where it is missing, else it does nothing. On Colab only the notebook is there;
+on Binder the repository is, perhaps not installed; in a checkout both are. The cell finds out which, points
+``FRHSIC_BOOK`` to the stored results and goes to the folder of the notebooks. It is added here, not kept in the text:
+it needs the repository's address, which has one place, ``_config.yml``.
 """
 
 from __future__ import annotations
@@ -23,7 +28,7 @@ os.environ.setdefault("PYDEVD_DISABLE_FILE_VALIDATION", "1")
 
 import jupytext
 import nbformat
-from install_cell import install_cell, public_address
+import yaml
 from nbclient import NotebookClient
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
@@ -31,6 +36,49 @@ from PIL.PngImagePlugin import PngInfo
 from frhsic_core._atomic_files import write_atomically
 
 ROOT = Path(__file__).resolve().parents[2]
+# A function, so that no chapter comes to lean on a name that this cell happens to import.
+TEMPLATE = """\
+# @title Install the package where it is missing (Colab, Binder); elsewhere this does nothing.
+def install_if_missing(address={address!r}, branch={branch!r}):
+    import importlib.util
+    import os
+    import pathlib
+    import subprocess
+    import sys
+
+    here = pathlib.Path.cwd()
+    root = here.parent if (here.parent / "frhsic_core").is_dir() else here / "frhsic-core"
+    if importlib.util.find_spec("frhsic_core") is None:
+        if not root.is_dir() and address:
+            subprocess.run(["git", "clone", "--quiet", "--depth=1", "--branch", branch, address, str(root)], check=True)
+        if root.is_dir():
+            subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", f"{{root}}[notebooks]"], check=True)
+            importlib.invalidate_caches()
+        else:
+            print("frhsic_core is missing: get this book's repository, run `pip install '.[notebooks]'` in it, "
+                  "and open this notebook from its notebooks folder.")
+    if (root / "book" / "results").is_dir():
+        os.environ.setdefault("FRHSIC_BOOK", str(root / "book"))
+        os.chdir(root / "notebooks")
+
+
+install_if_missing()"""
+
+
+def public_address(config: Path = ROOT / "_config.yml") -> tuple[str, str]:
+    """Return the repository's public address (empty while there is none) and its branch."""
+    found = yaml.safe_load(config.read_text(encoding="utf-8"))["repository"]
+    return found["url"], found["branch"]
+
+
+def install_cell(address: str, branch: str) -> nbformat.NotebookNode:
+    """Return the cell, run and without output; no page shows it, JupyterLab and Colab fold it."""
+    return nbformat.v4.new_code_cell(
+        TEMPLATE.format(address=address, branch=branch),
+        id="install-if-missing",
+        execution_count=1,
+        metadata={"tags": ["remove-cell"], "jupyter": {"source_hidden": True}, "cellView": "form"},
+    )
 
 
 def read(text: Path) -> nbformat.NotebookNode:
@@ -42,9 +90,8 @@ def read(text: Path) -> nbformat.NotebookNode:
     return notebook
 
 
-def execute(text: Path) -> float:
-    """Run one text notebook from its folder and write the executed file; return the seconds taken."""
-    start = time.perf_counter()
+def execute(text: Path) -> None:
+    """Run one text notebook from its folder and write the executed file."""
     notebook = read(text)
     if "kernelspec" not in notebook.metadata:
         raise ValueError(
@@ -70,7 +117,6 @@ def execute(text: Path) -> float:
         {"kernelspec": notebook.metadata["kernelspec"], "language_info": {"name": "python"}}
     )
     write(notebook, text.with_suffix(".ipynb"))
-    return time.perf_counter() - start
 
 
 def with_palette(picture: str) -> str:
@@ -84,9 +130,8 @@ def with_palette(picture: str) -> str:
     return base64.b64encode(file.getvalue()).decode()
 
 
-def refresh(text: Path) -> float:
-    """Take over what is not code (prose, install cell), keep code and outputs; return the seconds taken."""
-    start = time.perf_counter()
+def refresh(text: Path) -> None:
+    """Take over what is not code (prose, install cell), keep code and outputs."""
     target = text.with_suffix(".ipynb")
     old, new = nbformat.read(target, as_version=4), read(text)
     before = nbformat.writes(old)
@@ -98,7 +143,6 @@ def refresh(text: Path) -> float:
     old.cells = new.cells
     if nbformat.writes(old) != before:
         write(old, target)
-    return time.perf_counter() - start
 
 
 def write(notebook: nbformat.NotebookNode, target: Path) -> None:
@@ -118,8 +162,10 @@ def main() -> int:
     texts = texts or sorted((ROOT / "notebooks").glob("*.md"))
 
     def attempt(text: Path) -> str:
+        start = time.perf_counter()
         try:
-            return f"{work(text):.1f} s"
+            work(text)
+            return f"{time.perf_counter() - start:.1f} s"
         except Exception as error:
             return f"FAILED\n{error}"
 

@@ -115,9 +115,9 @@ def test_findings_are_named_after_chapters() -> None:
 @pytest.fixture
 def install(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     monkeypatch.syspath_prepend(ROOT / "book" / "_ext")
-    import install_cell
+    import run_notebooks
 
-    return install_cell
+    return run_notebooks
 
 
 def test_the_first_cell_installs_what_is_missing(text: Path, executed: Any, install: ModuleType) -> None:
@@ -126,23 +126,21 @@ def test_the_first_cell_installs_what_is_missing(text: Path, executed: Any, inst
 
 
 def test_a_refresh_keeps_outputs_and_takes_over_prose(install: ModuleType, tmp_path: Path, monkeypatch) -> None:
-    import run_notebooks
-
     text = Path(shutil.copy(ROOT / "notebooks" / "why_continuous.md", tmp_path))
     target = Path(shutil.copy(ROOT / "notebooks" / "why_continuous.ipynb", tmp_path))
     before = target.read_bytes()
-    run_notebooks.refresh(text)
+    install.refresh(text)
     assert target.read_bytes() == before
     text.write_text(text.read_text(encoding="utf-8") + "\nA new paragraph.\n", encoding="utf-8")
-    monkeypatch.setattr(run_notebooks, "public_address", lambda: ("https://example.org/a/b", "main"))
-    run_notebooks.refresh(text)
+    monkeypatch.setattr(install, "public_address", lambda: ("https://example.org/a/b", "main"))
+    install.refresh(text)
     old, new = nbformat.reads(before, as_version=4), nbformat.read(target, as_version=4)
     assert "example.org" in new.cells[0].source
     assert "A new paragraph." in new.cells[-1].source
     assert [cell.get("outputs") for cell in new.cells] == [cell.get("outputs") for cell in old.cells]
     text.write_text(text.read_text(encoding="utf-8").replace("{code-cell} ipython3\n", "{code-cell} ipython3\n1\n"))
     with pytest.raises(ValueError, match="its code has changed"):
-        run_notebooks.refresh(text)
+        install.refresh(text)
 
 
 @pytest.fixture
