@@ -152,14 +152,10 @@ def test_no_label_of_the_paper_is_in_a_title() -> None:
 
 
 def test_punctuation_stays_with_its_formula(extension) -> None:
-    join = extension("keep_together").join_punctuation
-    rho, n = nodes.math("", r"\rho"), nodes.math("", "n")
-    line = nodes.paragraph("", "", nodes.Text("correlation ("), rho, nodes.Text("), and "), n, nodes.Text(" rows"))
-    join(line)
-    assert [part.astext() for part in line] == ["correlation ", r"(\rho),", " and ", "n", " rows"]
-    assert isinstance(line[1], nodes.inline)
-    assert line[1]["classes"] == ["together"]
-    assert any(isinstance(part, nodes.math) for part in line[1])
+    rho, n = (rf'<span class="math notranslate nohighlight">\({name}\)</span>' for name in (r"\rho", "n"))
+    found = extension("keep_together").join_punctuation(f"<p>correlation ({rho}), and {n} rows, the {n}-th</p>")
+    joined = [f'<span class="together">{part}</span>' for part in (f"({rho}),", f"{n}-")]
+    assert found == f"<p>correlation {joined[0]} and {n} rows, the {joined[1]}th</p>"
 
 
 CHAPTER = """## Exercises
