@@ -6,7 +6,6 @@ import re
 from typing import Any
 
 from docutils import nodes
-from sphinx.transforms.post_transforms import SphinxPostTransform
 
 
 def plain(text: str) -> str:
@@ -21,20 +20,15 @@ def plain(text: str) -> str:
     return " ".join(re.sub(r"[\\{}]", "", text).split())
 
 
-class AlternativeText(SphinxPostTransform):
-    """Run after MyST-NB has turned cell outputs into images (its transform has priority 4)."""
-
-    default_priority = 500
-
-    def run(self, **_: Any) -> None:
-        """Fill in what is missing; docutils falls back to the file name, which describes nothing."""
-        for figure in self.document.findall(nodes.figure):
-            caption = " ".join(caption.astext() for caption in figure.findall(nodes.caption))
-            for image in figure.findall(nodes.image):
-                image["alt"] = image.get("alt") or plain(caption)
+def _describe(app: Any, doctree: nodes.document, docname: str) -> None:
+    """Fill in what is missing; docutils falls back to the file name, which describes nothing."""
+    for figure in doctree.findall(nodes.figure):
+        caption = " ".join(caption.astext() for caption in figure.findall(nodes.caption))
+        for image in figure.findall(nodes.image):
+            image["alt"] = image.get("alt") or plain(caption)
 
 
 def setup(app: Any) -> dict[str, bool]:
-    """Register the transform."""
-    app.add_post_transform(AlternativeText)
+    """Describe figures once MyST-NB has turned the outputs of cells into images."""
+    app.connect("doctree-resolved", _describe)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -45,7 +45,7 @@ def test_a_picture_takes_its_caption_unless_it_has_words(extension) -> None:
     page = nodes.document(None, None)
     for given in ({}, {"alt": "Its own words"}):
         page += nodes.figure("", nodes.image(uri="a.png", **given), nodes.caption("", "What  is shown."))
-    extension("alt_text").AlternativeText.run(SimpleNamespace(document=page))
+    extension("alt_text")._describe(None, page, "a")
     assert [image["alt"] for image in page.findall(nodes.image)] == ["What is shown.", "Its own words"]
 
 
