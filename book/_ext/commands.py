@@ -1,4 +1,4 @@
-"""The commands of the library on a page: ```` ```{commands} ```` gives each command its options as a table.
+"""The commands of the library on a page: ``{{ commands }}`` gives each command its options as a table.
 
 The words are those of ``frhsic COMMAND --help``, read from the application when the book is built.
 """
@@ -10,8 +10,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import typer
-from docutils import nodes
-from sphinx.util.docutils import SphinxDirective
 
 from frhsic_core.cli import command
 
@@ -61,18 +59,3 @@ def tables() -> str:
         if rows:
             page += "\n".join(["| option | what it does | default |", "|---|---|---|", *rows]) + "\n\n"
     return page
-
-
-class Commands(SphinxDirective):
-    """The tables of all commands."""
-
-    def run(self) -> list[nodes.Node]:
-        """Return one paragraph and one table for each command."""
-        self.env.note_reread()
-        return [nodes.container("", *self.parse_text_to_nodes(tables()), classes=["commands"])]
-
-
-def setup(app: Any) -> dict[str, bool]:
-    """Register the directive."""
-    app.add_directive("commands", Commands)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}

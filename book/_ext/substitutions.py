@@ -1,4 +1,4 @@
-"""Fill the MyST substitutions with the book's numbers, and link to chapters by name.
+"""Fill the MyST substitutions with the book's numbers and the commands, and link to chapters by name.
 
 ``{{ ledger.agree }}`` is a value of :func:`frhsic_core.paper.page_values.page_values`; ``{chapter}`parity_gap``` is
 short for ``{doc}`/notebooks/parity_gap```.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from commands import tables
 from sphinx.roles import XRefRole
 
 
@@ -29,7 +30,7 @@ def _bold(value: Any) -> Any:
 def _fill(app: Any, config: Any) -> None:
     from frhsic_core.paper.page_values import page_values
 
-    config.myst_substitutions = _bold(page_values())
+    config.myst_substitutions = _bold(page_values()) | {"commands": tables()}
 
 
 def setup(app: Any) -> dict[str, bool]:
