@@ -384,36 +384,3 @@ def test_a_symbol_of_a_statement_is_introduced_before(extension) -> None:
     fewer = [make_slides.unexplained([one for one in slides if "<h2>Symbols" not in one]) for slides in chapters]
     missing = {symbol for found in fewer for symbols in found.values() for symbol in symbols}
     assert missing >= {"Delta index", "P index", "mathcal G index", "nu S", "hat C", "eta Z"}
-
-
-def test_contents_from_titles_alone_are_the_same(extension, tmp_path) -> None:
-    """A page has headings before and after the list of the pages below it; these have headings too."""
-    from sphinx.application import Sphinx
-    from sphinx.util.docutils import docutils_namespace
-
-    source = tmp_path / "source"
-    source.mkdir()
-    pages = {
-        "index": ".. toctree::\n   :caption: Part\n\n   package\n   other",
-        "package": "First\n-----\n\nSecond\n------\n\n.. toctree::\n\n   Named <module>\n\nThird\n-----",
-        "module": "Heading\n-------\n\n.. py:function:: f()",
-        "other": "Alone\n-----",
-    }
-    for name, text in pages.items():
-        (source / f"{name}.rst").write_text(f"{name}\n{'=' * 9}\n\n{text}\n")
-    contents = "{{ toctree(titles_only=True, includehidden=True, maxdepth=4, collapse=False) }}"
-    (source / "layout.html").write_text(f"{contents}\n{{{{ toctree(collapse=False) }}}}\n{{{{ toc }}}}")
-    written = []
-    for extensions in ([], ["light_contents"]):
-        out = tmp_path / f"out{len(extensions)}"
-        settings = {"extensions": extensions, "templates_path": ["."], "html_copy_source": False}
-        with docutils_namespace():
-            app = Sphinx(source, None, out, out / "trees", "html", confoverrides=settings, status=None, warning=None)
-            app.build()
-        written.append({name: (out / f"{name}.html").read_text() for name in pages})
-    assert written[0] == written[1]
-    assert "Named" in written[0]["other"].split("Alone")[0]
-    light = {name: extension("light_contents").titles(toc).astext() for name, toc in app.env.tocs.items()}
-    assert (light["module"], "Second" in light["package"], "Second" in app.env.tocs["package"].astext()) == (
-        "module", False, True,
-    )  # fmt: skip
