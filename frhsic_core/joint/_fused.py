@@ -377,7 +377,7 @@ if triton is not None:
         mean = (tl.sum(left, 0) + tl.sum(right, 0)) / (2 * half)
         left = tl.where(kept, left - mean[None, :], 0.0)
         right = tl.where(kept, right - mean[None, :], 0.0)
-        product = tl.dot(left, tl.trans(right), input_precision="ieee")
+        product = tl.dot(left, tl.trans(right), input_precision="tf32x3")
         squared = tl.sum(left * left, 1)[:, None] + tl.sum(right * right, 1)[None, :] - 2.0 * product
         squared = tl.maximum(squared, 0.0)
         inside = (rows < half)[:, None] & (rows < half)[None, :]

@@ -102,6 +102,8 @@ class Step:
         self._n = data.n
         self._number = 0
         self._reported_sigma: Tensor | None = None
+        # Of the penalty. An adversary waits for each of its steps anyway.
+        self._stream = torch.cuda.Stream(self.device) if self.device.type == "cuda" and not adversary else None
         self.sums = torch.zeros(3, len(lam), dtype=data.x.dtype, device=self.device)
         self.recapture()
 
@@ -158,23 +160,45 @@ class Step:
         if self.adversary_optimizer is not None:
             loss = self.penalty.adversary_loss(batch.detach())
             _descend(loss.sum(), self.adversary_optimizer)
+        values: list[Tensor] = []
+        others: list[Tensor] = []
+        with self._beside():
+            for term in self.penalty.terms(batch, refresh=refresh):
+                if isinstance(term, GradientTerm) and (term.at is batch.z or term.at is batch.output):
+                    term.join(self.lam)  # its gradient is known, so it needs no graph
+                    values.append(term.value)
+                else:
+                    others.append(term.differentiable() if isinstance(term, GradientTerm) else term)
         task = self._task_loss(batch)
         total = task
-        values: list[Tensor] = []
-        for term in self.penalty.terms(batch, refresh=refresh):
-            if isinstance(term, GradientTerm) and (term.at is batch.z or term.at is batch.output):
-                term.join(self.lam)  # its gradient is known, so it needs no graph
-                values.append(term.value)
-            else:
-                value = term.differentiable() if isinstance(term, GradientTerm) else term
-                total = torch.addcmul(total, self.lam, value)
-                values.append(value.detach())
+        with torch.no_grad():
+            metric = self._metric(batch)
+        if others:
+            self._wait()
+        for value in others:
+            total = torch.addcmul(total, self.lam, value)
+            values.append(value.detach())
         # The models share no weights: the gradient of the sum over models is the gradient of each model's own loss.
         _descend(total.sum(), self.optimizer)
+        self._wait()
         with torch.no_grad():
             penalty = sum(values[1:], values[0]) if values else torch.zeros_like(task)
-            self.sums.add_(torch.stack([task, penalty, self._metric(batch)]), alpha=float(length))
+            self.sums.add_(torch.stack([task, penalty, metric]), alpha=float(length))
             self._start.add_(length)
+
+    @contextmanager
+    def _beside(self) -> Iterator[None]:
+        """Let a GPU compute the block beside what follows it, until something waits for it."""
+        if self._stream is None:
+            yield
+            return
+        self._stream.wait_stream(torch.cuda.current_stream(self.device))
+        with torch.cuda.stream(self._stream):
+            yield
+
+    def _wait(self) -> None:
+        if self._stream is not None:
+            torch.cuda.current_stream(self.device).wait_stream(self._stream)
 
     def _batch(self, length: int) -> Batch:
         if self.device.type == "cuda":

@@ -50,6 +50,18 @@ def distance(stack: Trainer, lone: Trainer, i: int) -> float:
     return max((a[i] - b[0]).abs().max().item() for a, b in pairs)
 
 
+@pytest.mark.parametrize("capture", [False, True])
+@pytest.mark.parametrize(("method", "protocol"), CASES)
+def test_a_penalty_beside_the_task_changes_nothing(
+    method: str, protocol: str, capture: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The penalty has a stream of its own; without it, one after the other, all numbers are the same."""
+    beside = lone_run(3, method, protocol, capture=capture)
+    monkeypatch.setattr(torch.cuda, "Stream", lambda device: torch.cuda.current_stream(device))
+    after = lone_run(3, method, protocol, capture=False)
+    assert distance(beside, after, 0) == 0.0
+
+
 @pytest.mark.parametrize(("method", "protocol"), CASES)
 def test_stack_equals_separate_runs(method: str, protocol: str) -> None:
     """Twenty captured float32 steps of a stack of 25 agree with lone eager runs to 1e-4.

@@ -22,8 +22,17 @@ from itertools import pairwise
 from pathlib import Path
 
 KINDS = ("comparison", "arithmetic", "constant", "boolean", "branch", "swap", "keyword", "step")
-NOT_DRAWN = ("/fused", "/figures/")
-ON_CUDA = {"CapturedSteps", "_no_collection", "_fuses", "_fused_terms", "fused", "shared_gpu"}  # only a GPU runs them
+NOT_DRAWN = ("/_fused", "/figures/")
+ON_CUDA = {
+    "CapturedSteps",
+    "_beside",
+    "_fused_terms",
+    "_fuses",
+    "_no_collection",
+    "_wait",
+    "fused",
+    "shared_gpu",
+}  # only a GPU runs them
 
 # How much is held at once: time and memory, not the sum.
 AT_ONCE = {"CHUNK", "_CHUNK", "BLOCK", "_BLOCK", "_ENTRIES", "_FEATURE_ROWS", "_INDEXED", "_NUMBERS"}

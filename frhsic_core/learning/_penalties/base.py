@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -227,7 +227,7 @@ class Penalty(nn.Module):
         parts = [term.differentiable() if isinstance(term, GradientTerm) else term for term in terms]
         return sum(parts[1:], parts[0]) if parts else batch.z.new_zeros(batch.z.shape[0])
 
-    def terms(self, batch: Batch, *, refresh: bool = False) -> list[GradientTerm | Tensor]:
+    def terms(self, batch: Batch, *, refresh: bool = False) -> Iterable[GradientTerm | Tensor]:
         """Return the terms of the penalty as a training step uses them; by default one, ``forward`` itself."""
         return [self(batch, refresh=refresh)]
 

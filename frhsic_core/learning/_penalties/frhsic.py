@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,6 @@ from torch.nn.utils.rnn import pad_sequence
 
 from frhsic_core._choices import one_of
 from frhsic_core.joint._contraction import (
-    Frame,
     GradientTerm,
     centered_product,
     contraction_weights,
@@ -207,7 +206,7 @@ class FRHSIC(KernelPenalty):
         rows = pad_sequence(found, batch_first=True).mT.contiguous()  # the features of a row side by side
         return rows if rows.shape[-1] <= LARGEST_RANK else None
 
-    def terms(self, batch: Batch, *, refresh: bool = False) -> list[GradientTerm | Tensor]:
+    def terms(self, batch: Batch, *, refresh: bool = False) -> Iterable[GradientTerm | Tensor]:
         if self._is_lone(batch) and (lone := self._lone_terms(batch, refresh=refresh)):
             return lone
         weights, enough = self.row_weights(batch)
@@ -217,12 +216,13 @@ class FRHSIC(KernelPenalty):
         if self.estimator == "unbiased" and rows < 4:
             return [0.0 * batch.output.sum(-1)]  # fewer than four rows define no unbiased estimate
         conditional = self._given is not None
-        fused = self._fuses(z, weights) and not conditional
+        if self.on != "output" and not conditional and self._fuses(z, weights):
+            return self._fused_terms(batch, refresh=refresh)
         if self.on != "output" or refresh:
             # A frame returns gradients of functions of distances, which these two kernels are.
             frame = self.frame(z, weights) if self.kernel in ("gaussian", "imq") and not conditional else None
             z = self.scaled(z, weights) if frame is None else frame.u
-            known = frame.exponents if frame and frame.back and not fused and self.on != "output" else None
+            known = frame.exponents if frame and frame.back and self.on != "output" else None
             kernel_z = KERNELS[self.kernel](self.renew(z, refresh=refresh, enough=enough, exponents=known))
         if self._given is not None:
             operator = self._given(batch, weights, minimum_rows=self.minimum_rows)
@@ -237,9 +237,6 @@ class FRHSIC(KernelPenalty):
                 output_weight=self.output_weight if self.on == "both" else 1.0,
             )
         factor = 1.0 if self.estimator == "normalized" else unit_factor(rows, self.estimator, weights)
-        if fused and self.on != "output":
-            assert frame is not None
-            return self._fused_terms(batch, frame, factor)
         for centered, own in self._attributes(batch, weights):
             if self.on != "output":
                 function = inner_product(centered) if own is None else correlation(centered, own, row_weights=weights)
@@ -256,17 +253,25 @@ class FRHSIC(KernelPenalty):
         gaussian = self.kernel == self.kernel_s == "gaussian" and self.attributes != "product" and not self.categorical
         return gaussian and can_fuse_batch(z)
 
-    def _fused_terms(self, batch: Batch, frame: Frame, factor: float) -> list[GradientTerm | Tensor]:
-        terms: list[GradientTerm | Tensor] = []
-        options: dict[str, Any] = {"normalized": self.estimator == "normalized", "factor": factor}
-        for a in range(len(self.attribute_rows)):
-            rows = self._rows_of_attribute(a, batch.rows)
-            term, own = fused_batch_term(frame, rows, self.sigma_z, **options)
-            terms.append(term)
-            if self.on == "both":
-                weighted = options | {"factor": factor * self.output_weight}
-                terms.append(fused_output_term(batch.output, rows, own, **weighted))
-        return terms
+    def _fused_terms(self, batch: Batch, *, refresh: bool) -> Iterator[GradientTerm]:
+        """Yield the terms, those of the output first where they need nothing of Z: a step begins with its output."""
+        normalized = self.estimator == "normalized"
+        factor = 1.0 if normalized else unit_factor(batch.z.shape[-2], self.estimator, None)
+        rows = [self._rows_of_attribute(a, batch.rows) for a in range(len(self.attribute_rows))]
+
+        def of_output(t: Tensor, own: Tensor) -> GradientTerm:
+            return fused_output_term(batch.output, t, own, normalized=normalized, factor=factor * self.output_weight)
+
+        if self.on == "both" and not normalized:
+            for t in rows:
+                yield of_output(t, t.new_empty(len(t)))
+        frame = self.frame(batch.z, None)
+        self.renew(frame.u, refresh=refresh)
+        for t in rows:
+            term, own = fused_batch_term(frame, t, self.sigma_z, normalized=normalized, factor=factor)
+            yield term
+            if self.on == "both" and normalized:
+                yield of_output(t, own)
 
     def _is_lone(self, batch: Batch) -> bool:
         """Return whether this is a step of one model with the recommended form of Z and features of S, on a CPU."""
