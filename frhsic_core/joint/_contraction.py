@@ -256,19 +256,6 @@ class GradientTerm:
         coefficient = self.coefficient * _for_each_row(factor, self.direction)
         return GradientTerm(self.value * factor, self.at, self.direction, coefficient)
 
-    def join(self, factor: Tensor) -> None:
-        """Let ``factor`` times the gradient be added to any other that a backward pass brings to ``at``."""
-        # The hook must not refer to `at`, which refers to its hooks: only the garbage collector would free the graph.
-        direction, coefficient = self.direction, self.coefficient * _for_each_row(factor, self.direction)
-        ready = torch.cuda.current_stream(direction.device).record_event() if direction.is_cuda else None
-
-        def add(gradient: Tensor) -> Tensor:
-            if ready is not None:  # the term may have a stream of its own
-                torch.cuda.current_stream(direction.device).wait_event(ready)
-            return torch.addcmul(gradient, direction, coefficient)
-
-        self.at.register_hook(add)
-
     def differentiable(self) -> Tensor:
         """Return the value as a tensor that autograd can differentiate once."""
         return _KnownGradient.apply(self.at, self.value, self.gradient)

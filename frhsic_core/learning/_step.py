@@ -165,7 +165,7 @@ class Step:
         with self._beside():
             for term in self.penalty.terms(batch, refresh=refresh):
                 if isinstance(term, GradientTerm) and (term.at is batch.z or term.at is batch.output):
-                    term.join(self.lam)  # its gradient is known, so it needs no graph
+                    self._join(term)  # its gradient is known, so it needs no graph
                     values.append(term.value)
                 else:
                     others.append(term.differentiable() if isinstance(term, GradientTerm) else term)
@@ -185,6 +185,19 @@ class Step:
             penalty = sum(values[1:], values[0]) if values else torch.zeros_like(task)
             self.sums.add_(torch.stack([task, penalty, metric]), alpha=float(length))
             self._start.add_(length)
+
+    def _join(self, term: GradientTerm) -> None:
+        """Let λ times the gradient be added to the one that the backward pass of the task brings to the same place."""
+        # The hook must not refer to Z, which refers to its hooks: only the garbage collector would free the graph.
+        direction, coefficient = term.direction, term.coefficient * self.lam.view(-1, *[1] * (term.direction.ndim - 1))
+        ready = None if self._stream is None else self._stream.record_event()
+
+        def add(gradient: Tensor) -> Tensor:
+            if ready is not None:
+                torch.cuda.current_stream(direction.device).wait_event(ready)
+            return torch.addcmul(gradient, direction, coefficient)
+
+        term.at.register_hook(add)
 
     @contextmanager
     def _beside(self) -> Iterator[None]:
