@@ -6,7 +6,6 @@ import html
 import itertools
 import math
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -162,6 +161,11 @@ class Verdict:
             return "below"
         return "above" if self.low > self.limit else "inconclusive"
 
+    @property
+    def status(self) -> int:
+        """The exit status of the command, which is 0 below, 1 above and 3 if inconclusive."""
+        return {"below": 0, "above": 1, "inconclusive": 3}[self.outcome]
+
     def __str__(self) -> str:
         name, bound = short(self.attribute), self.bound
         unsure = "is not significantly different from" if bound is None else "is not guaranteed to be below"
@@ -181,12 +185,6 @@ class Verdict:
         elif self.outcome == "inconclusive":
             said += f" About {rows:,} rows with the same scores would be enough to guarantee it."
         return f"{said} {caveat}"
-
-
-def exit_status(verdicts: Iterable[Verdict]) -> int:
-    """Return 1 if a number is above its threshold, 3 if one is inconclusive, 0 otherwise."""
-    outcomes = {verdict.outcome for verdict in verdicts}
-    return 1 if "above" in outcomes else 3 if "inconclusive" in outcomes else 0
 
 
 # Numbers and names in words ------------------------------------------------------------------------------------------

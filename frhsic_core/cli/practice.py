@@ -173,7 +173,6 @@ def audit(
     import torch
 
     from frhsic_core.auditing import audit as measure
-    from frhsic_core.auditing._results import exit_status
 
     torch.set_num_threads(1)  # the matrices are small: on several threads the same audit takes longer
     given = {"sensitive_features": sensitive, "y_true": label, "control_features": control, "sample_weight": weight}
@@ -190,7 +189,8 @@ def audit(
     for sentence in [*result.sentences, *result.verdicts]:
         echo(f"- {sentence}")
     echo(f"Report: {', '.join(map(str, reversed(written)))}")
-    raise typer.Exit(exit_status(result.verdicts))
+    # The worst of them: above, then inconclusive.
+    raise typer.Exit(max((verdict.status for verdict in result.verdicts), key=(0, 3, 1).index, default=0))
 
 
 def _different(roles: Mapping[str, Sequence[str | None]]) -> list[str]:

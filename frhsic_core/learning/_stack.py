@@ -350,8 +350,8 @@ def cpu_threads(elements: int) -> Iterator[int]:
     """Let torch use one CPU thread inside the block, or more if the work is large; restore the number afterwards.
 
     Torch divides every operation among its threads, and they wait for each other at its end. For the small tensors of
-    a training step the waiting takes longer than the work, by far if another program uses one of the cores. Where torch
-    has one thread, products of NumPy have one too.
+    a training step the waiting takes longer than the work, by far if another program uses one of the cores. Products of
+    NumPy have no more threads than torch has in the first block that was entered and not left.
 
     The number never rises above the one in force, so ``torch.set_num_threads`` and ``OMP_NUM_THREADS`` are still upper
     limits. Blocks may be nested, may run in several Python threads at a time, and may be left by any exception.
@@ -377,12 +377,14 @@ def cpu_threads(elements: int) -> Iterator[int]:
         if _running == 0:
             _outside = before
         if depth == 0:
-            _running += 1
             # A new Python thread starts with the number that another one has set for its own block: look past it.
             before = max(before, _outside)
         count = min(before, max(1, elements // ELEMENTS_PER_THREAD))
-        if _running == 1 and depth == 0 and count == 1:
-            _limits.append(_libraries().limit(limits=1, user_api="blas"))
+        if _running == 0:
+            of_blas = (library for library in _libraries().info() if library["user_api"] == "blas")
+            most = {library["prefix"]: min(count, library["num_threads"]) for library in of_blas}
+            _limits.append(_libraries().limit(limits=most))
+        _running += depth == 0
     _inside.depth = depth + 1
     torch.set_num_threads(count)
     try:
@@ -392,6 +394,6 @@ def cpu_threads(elements: int) -> Iterator[int]:
         with _lock:
             if depth == 0:
                 _running -= 1
-                if _running == 0 and _limits:
+                if _running == 0:
                     _limits.pop().restore_original_limits()
             torch.set_num_threads(before)

@@ -169,6 +169,9 @@ class Trainer:
         settings: TrainingSettings | None = None,
         **changes: Any,
     ) -> None:
+        if of_data := sorted({"task", "sample_weight"} & changes.keys()):
+            advice = "pass Trainer(TrainingData.from_arrays(x, y, s, ...), ...)"
+            raise TypeError(f"{' and '.join(of_data)} cannot be passed beside the data: {advice}.")
         settings = replace(settings or TrainingSettings(), **changes)
         place: dict[str, Any] = {"dtype": settings.dtype, "device": resolve_device(settings.device)}
         data = (x if isinstance(x, TrainingData) else TrainingData.from_arrays(x, y, s, **place)).to(**place)

@@ -76,7 +76,7 @@ def leaves(values: dict[str, Any], path: str = "") -> set[str]:
 def test_every_value_is_named_by_a_page(values_of_pages: dict[str, Any]) -> None:
     pages = [*ROOT.glob("book/**/*.md"), *ROOT.glob("notebooks/*.md")]
     named_there = {name for page in pages for name in re.findall(r"{{ ([\w.]+) }}", page.read_text(encoding="utf-8"))}
-    assert leaves(values_of_pages) == named_there
+    assert leaves(values_of_pages) | {"commands"} == named_there  # the page of commands is written by an extension
 
 
 def test_the_first_page_says_what_the_example_shows(values_of_pages: dict[str, Any]) -> None:

@@ -60,6 +60,7 @@ def test_a_penalty_beside_the_task_changes_nothing(
     monkeypatch.setattr(torch.cuda, "Stream", lambda device: torch.cuda.current_stream(device))
     after = lone_run(3, method, protocol, capture=False)
     assert distance(beside, after, 0) == 0.0
+    assert all(torch.equal(beside.history[name], after.history[name]) for name in ("loss", "penalty", "metric"))
 
 
 @pytest.mark.parametrize(("method", "protocol"), CASES)

@@ -54,7 +54,7 @@ def test_the_number_grows_with_the_work_up_to_the_one_in_force(elements: int, co
     with _libraries().limit(limits=OUTSIDE, user_api="blas"):
         with cpu_threads(elements) as given:
             assert given == torch.get_num_threads() == count
-            assert of_products() <= {1 if count == 1 else OUTSIDE}
+            assert of_products() <= {count}
         assert of_products() <= {torch.get_num_threads()} == {OUTSIDE}
 
 

@@ -150,6 +150,7 @@ def test_a_pipeline_over_named_columns_is_compared_by_its_last_step() -> None:
     assert found.table["score"].min() > 0.6
 
 
+@pytest.mark.slow
 def test_the_credit_script_takes_a_table_and_a_fitted_pipeline(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -175,10 +175,13 @@ def near_splits(found: dict[str, float], own: pd.Series, splits: pd.DataFrame) -
     assert compared > 8
 
 
+SLOW = ("bound_tightness", "mutual_information", "transfer")
+
+
 @pytest.mark.data
 @pytest.mark.parametrize(
     "table",
-    ["bound_tightness", "lambda_selection", "mutual_information", pytest.param("transfer", marks=pytest.mark.slow)],
+    ["lambda_selection", *(pytest.param(name, marks=pytest.mark.slow) for name in SLOW)],
 )
 def test_a_stored_model_is_trained_again(table: str) -> None:
     """The models of the table on mutual information are those of the main sweep, with further columns."""
