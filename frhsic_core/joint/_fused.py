@@ -594,6 +594,6 @@ def fused_batch_median(u: Tensor, *, max_points: int) -> Tensor:
     out = u.new_empty(models)
     _median_kernel[(models,)](
         u, out, n, d, (half * half + 1) // 2, torch.finfo(u.dtype).tiny ** 0.25, half,
-        D=max(16, 1 << (d - 1).bit_length()), B=max(16, 1 << (half - 1).bit_length()), num_warps=8,
+        D=max(16, 1 << (d - 1).bit_length()), B=max(16, 1 << (half - 1).bit_length()), num_warps=4,
     )  # fmt: skip
     return out
