@@ -59,7 +59,7 @@ def test_a_penalty_beside_the_task_changes_nothing(
     """The penalty has a stream of its own; without it, one after the other, all numbers are the same."""
     beside = lone_run(3, method, protocol, capture=capture)
     monkeypatch.setattr(Step, "_beside", lambda step: nullcontext())
-    after = lone_run(3, method, protocol, capture=False)
+    after = lone_run(3, method, protocol, capture=capture)
     assert distance(beside, after, 0) == 0.0
     assert all(torch.equal(beside.history[name], after.history[name]) for name in ("loss", "penalty", "metric"))
 
