@@ -24,7 +24,7 @@ LINES = {
     "paper": 12700,  # goal: 12,700
 }
 # One module more for the sentences of a report, so that a reader finds one without reading HTML.
-LIBRARY, MODULES, TESTS = 31675, 136, 24995  # goals: 32,000, 155 and 25,000; a GPU computes a penalty beside the task
+LIBRARY, MODULES, TESTS = 31675, 136, 25000  # goals: 32,000, 155 and 25,000; a GPU computes a penalty beside the task
 EXTENSIONS = 1495  # goal: 1,500 lines of the book's own extensions and scripts
 
 

@@ -31,8 +31,8 @@ def noise_correlation(n: int, d: int, k: int) -> float:
 
     Examples
     --------
-    >>> round(noise_correlation(1000, 10, 8), 3)
-    0.189
+    >>> round(noise_correlation(100, 30, 40), 3)
+    0.953
     """
     a, b = min(d / n, 1.0), min(k / n, 1.0)
     if a + b >= 1.0:

@@ -133,5 +133,8 @@ def test_of_several_attributes_the_largest_numbers_are_reported() -> None:
 def test_bad_input() -> None:
     with pytest.raises(ValueError, match="s has 99 rows but z has 100"):
         audit_representation(torch.zeros(100, 2), torch.zeros(99))
+    rows = pd.Series(np.arange(100.0))
+    with pytest.raises(ValueError, match="s and predictions"):
+        audit_representation(np.zeros((100, 2)), rows, predictions=rows[::-1])
     z = torch.randn(2, 30, 3, generator=torch.Generator().manual_seed(0))
     assert random_features(z, features=10).shape == (2, 30, 13)

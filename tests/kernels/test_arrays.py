@@ -69,6 +69,7 @@ def test_numpy_in_gives_numpy_out_and_tensors_stay_tensors() -> None:
     (lambda: as_tensor(torch.zeros(2, dtype=torch.complex64), name="s"), TypeError, "s is complex"),
     (lambda: as_tensor(np.zeros(2, dtype=complex), name="s"), TypeError, "s is complex"),
     (lambda: as_seed(True), TypeError, "random_state is True"),
+    (lambda: hsic([1.0, 2.0], pd.DataFrame({"a": ["x", None]})), ValueError, "1 missing values"),
     (lambda: hsic([1.0, 2.0], [1.0, 2.0], sample_weight=["a", "b"]), TypeError, "sample_weight could not be read"),
     (lambda: as_pair(np.zeros((4, 2)), np.zeros(3)), ValueError, r"s has 3 rows but z has 4: both need one row per sa"),
     (lambda: as_pair(np.zeros((3, 5, 2)), np.zeros((4, 5))), ValueError, "s has 4 rows but z has 5"),

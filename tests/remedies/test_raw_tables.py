@@ -131,6 +131,8 @@ def test_the_audit_of_the_best_model_is_out_of_fold(found: Any) -> None:
     folds = StratifiedKFold(5, shuffle=True, random_state=0)
     p = cross_val_predict(learner("linear", "classification"), numbers, y == "yes", cv=folds, method="predict_proba")
     assert model.audit_.gdp == pytest.approx(gdp(p[:, 1], age), abs=1e-6)
+    likely = model.predict_proba(numbers)[:, 1] > 0.5
+    np.testing.assert_array_equal(model.predict(numbers), np.where(likely, "yes", "no"))
 
 
 def test_a_limit_of_time_keeps_what_is_done() -> None:

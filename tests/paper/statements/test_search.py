@@ -49,6 +49,8 @@ def test_kernels_by_hand() -> None:
     for name, values in expected.items():
         gram = KERNELS[name](x, torch.tensor([3.0], dtype=torch.float64))[0]
         assert (gram[0, 0].item(), gram[0, 1].item(), gram[1, 1].item()) == pytest.approx(values, abs=1e-14), name
+    narrow = KERNELS["cosine"](x, torch.tensor([0.1], dtype=torch.float64))[0, 0, 1]
+    assert narrow.item() == pytest.approx(math.cos(12.0), abs=1e-14)
 
 
 def test_instances_are_what_they_promise(generator: torch.Generator) -> None:
