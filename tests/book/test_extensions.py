@@ -362,10 +362,11 @@ def test_each_week_has_its_slides_in_the_order_of_its_sessions(extension) -> Non
     make_slides = extension("make_slides")
     slides = [slide for path in make_slides.pages() for slide in make_slides.slides_of(path, Anything())]
     decks = make_slides.weeks(slides, Anything())
-    with pytest.raises(ValueError, match="no slide has the name why_continuous in theory-week-1"):
+    with pytest.raises(ValueError, match="no slide has the name why_continuous in practice-week-1"):
         make_slides.weeks([], Anything())
     text = (ROOT / "book" / "teaching.md").read_text(encoding="utf-8")
     assert list(decks) == re.findall(r'/slides/([\w-]+)\.html">The slides of this week', text)
+    assert [one for one in re.findall(r"index\.html#([\w-]+)", text) if f'id="{one}"' not in "".join(slides)] == []
     assert len(decks) == text.count("*Optional reading.* {cite:t}") == 8
     for week, deck in zip(make_slides.WEEK.finditer(text), map("".join, decks.values()), strict=True):
         names = f"goals, first-session, {week['first']}, second-session, {week['second']}".lower().split(", ")
