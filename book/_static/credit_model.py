@@ -1,4 +1,4 @@
-"""Audit a fitted credit model along age, adjust it if necessary, audit it again on other people, and save it.
+"""Audit a credit model along age, adjust it unless GDP is below your limit, audit it on other people, and save it.
 
     python credit_model.py                              # invented applicants; the script first trains a model
     python credit_model.py applicants.csv               # your applicants; it first trains a model on a third of them
@@ -20,7 +20,8 @@ import joblib
 import numpy as np
 import pandas as pd
 from sklearn.compose import make_column_selector, make_column_transformer
-from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier, VotingClassifier
+from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import roc_auc_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
@@ -28,7 +29,8 @@ from sklearn.preprocessing import OneHotEncoder
 from frhsic_core import AdjustedClassifier, audit, gdp
 
 AGE, OUTCOME, BAD = "age", "default", "yes"  # two columns, and the outcome whose probability p the model predicts
-LIMIT = 0.05  # adjust the model unless the whole interval of GDP, the mean gap along age, is below
+LIMIT = 0.05  # your own choice: the model is adjusted unless the whole interval of GDP (mean gap along age) is below
+BLEND = 1.0  # your own choice: save (1 − BLEND) · original + BLEND · adjusted; audit a chosen blend on other people
 APPROVED = 0.7  # share of the applicants who get a credit
 
 
@@ -101,9 +103,9 @@ def describe(name: str, model: Any, people: pd.DataFrame) -> tuple[Any, float, f
 
 
 def describe_blends(model: Any, adjusted: Any, people: pd.DataFrame) -> None:
-    """Print what lies between the two models: the score (1 − t) · original + t · adjusted."""
+    """Print what other values of BLEND would give: the score (1 − t) · original + t · fully adjusted."""
     old, new, repaid = good_score(model, people), good_score(adjusted, people), people[OUTCOME] != BAD
-    for t in (0.25, 0.5, 0.75):
+    for t in sorted({0.25, 0.5, 0.75, 1} - {BLEND}):
         score = (1 - t) * old + t * new
         ok = score >= np.quantile(score, 1 - APPROVED)
         bad = f"{1 - repaid[ok].mean():.1%} of the approved default"
@@ -131,16 +133,19 @@ def main(table_file: str | None = None, model_file: str | None = None) -> None:
     print(verdict)
     if verdict.outcome == "below":
         describe("original", model, first)
-        print(f"No adjustment is necessary. Written: {written}")
+        print(f"GDP is below your limit, so nothing is adjusted. Written: {written}")
         return
 
-    adjusted = AdjustedClassifier(model, method="project", cv="prefit")  # later it needs the model's columns only
-    adjusted.fit(first[list(model.feature_names_in_)], first[OUTCOME], sensitive_features=first[AGE])
+    X, y = first[list(model.feature_names_in_)], first[OUTCOME]
+    full = AdjustedClassifier(model, method="project", cv="prefit")  # later it needs the model's columns only
+    full.fit(X, y, sensitive_features=first[AGE])
+    both = [("original", FrozenEstimator(model)), ("full", FrozenEstimator(full))]  # frozen: not fitted again
+    adjusted = VotingClassifier(both, voting="soft", weights=[1 - BLEND, BLEND]).fit(X, y)  # their weighted mean
 
     print(f"On {len(others):,} people on whom nothing was fitted:")
     _, auc, error = describe("original", model, others)
     verdict, new_auc, new_error = describe("adjusted", adjusted, others)
-    describe_blends(model, adjusted, others)  # to choose one, audit it on people who did not choose it
+    describe_blends(model, full, others)
     below = verdict.outcome == "below"
     print(f"The adjusted model is {'' if below else 'not shown to be '}below the limit: {verdict}")
     joblib.dump(adjusted, "adjusted_model.joblib")
@@ -162,7 +167,8 @@ def main(table_file: str | None = None, model_file: str | None = None) -> None:
     elif new_auc <= chance:
         meaning += f"Do not use the adjusted score: the AUC is not above {chance:.2f}, which chance can reach."
     else:
-        meaning += "So use the adjusted score to rank and approve people, and the original p for prices and provisions."
+        meaning += "If policy and law allow it, use the adjusted score to rank and approve people. "
+        meaning += "Use the original p for prices and provisions."
     if AGE in model.feature_names_in_:
         meaning += f" The model reads {AGE}, so the adjusted model needs it of every applicant, too."
     print(textwrap.fill(meaning, 100))

@@ -171,13 +171,18 @@ def test_the_credit_script_takes_a_table_and_a_fitted_pipeline(
         return " ".join(capsys.readouterr().out.split())
 
     printed, scored = said(people, model), pd.read_csv("scored.csv")
-    assert "So use the adjusted score" in printed
+    assert "If policy and law allow it, use the adjusted score" in printed
     half = (scored["score"] + scored["adjusted_score"]) / 2
     auc = roc_auc_score(scored["default"] == "no", half)
     assert f"blend t = 0.5: GDP {gdp(half, scored['age']):.2f}, AUC {auc:.2f}" in printed
     assert gdp(scored["adjusted_score"], scored["age"]) < 0.7 * gdp(scored["score"], scored["age"])
     saved = joblib.load("adjusted_model.joblib")
     np.testing.assert_allclose(1 - saved.predict_proba(scored[list(X)])[:, 1], scored["adjusted_score"])
+    with monkeypatch.context() as patch:
+        patch.setitem(main.__globals__, "BLEND", 0.5)
+        assert "blend t = 1: GDP" in said(people, model)
+    blend = joblib.load("adjusted_model.joblib")
+    np.testing.assert_allclose(1 - blend.predict_proba(scored[list(X)])[:, 1], half)
     assert "Set AGE, OUTCOME and BAD" in said(people.drop(columns="default"), model)
     assert "now 'yes', or change the column 'default'" in said(people.assign(default=1), model)
     assert "Add people: 100 with" in said(people[:99], model)
@@ -196,4 +201,4 @@ def test_the_credit_script_takes_a_table_and_a_fitted_pipeline(
         assert words in tied
     assert pd.read_csv("scored.csv")["score"].eq(1).all()
     monkeypatch.setitem(main.__globals__, "LIMIT", 1)
-    assert "No adjustment is necessary. Written: audit_original" in said(people, model)
+    assert "GDP is below your limit, so nothing is adjusted. Written: audit_original" in said(people, model)
