@@ -170,19 +170,15 @@ def test_the_credit_script_takes_a_table_and_a_fitted_pipeline(
             return str(stopped)
         return " ".join(capsys.readouterr().out.split())
 
+    main.__globals__.update(BLEND=0.5, LIMIT=0.13)
     printed, scored = said(people, model), pd.read_csv("scored.csv")
     assert "If policy and law allow it, use the adjusted score" in printed
-    half = (scored["score"] + scored["adjusted_score"]) / 2
-    auc = roc_auc_score(scored["default"] == "no", half)
-    assert f"blend t = 0.5: GDP {gdp(half, scored['age']):.2f}, AUC {auc:.2f}" in printed
-    assert gdp(scored["adjusted_score"], scored["age"]) < 0.7 * gdp(scored["score"], scored["age"])
+    full = 2 * scored["adjusted_score"] - scored["score"]
+    auc = roc_auc_score(scored["default"] == "no", full)
+    assert f"blend t = 1: GDP {gdp(full, scored['age']):.2f}, AUC {auc:.2f}" in printed
+    assert gdp(full, scored["age"]) < 0.7 * gdp(scored["score"], scored["age"])
     saved = joblib.load("adjusted_model.joblib")
     np.testing.assert_allclose(1 - saved.predict_proba(scored[list(X)])[:, 1], scored["adjusted_score"])
-    with monkeypatch.context() as patch:
-        patch.setitem(main.__globals__, "BLEND", 0.5)
-        assert "blend t = 1: GDP" in said(people, model)
-    blend = joblib.load("adjusted_model.joblib")
-    np.testing.assert_allclose(1 - blend.predict_proba(scored[list(X)])[:, 1], half)
     assert "Set AGE, OUTCOME and BAD" in said(people.drop(columns="default"), model)
     assert "now 'yes', or change the column 'default'" in said(people.assign(default=1), model)
     assert "Add people: 100 with" in said(people[:99], model)
