@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 # Goals for words: 30,000 in view and 25,000 folded. Shorter sentences took 800 words more in view.
-SEEN, FOLDED, TABLES = 29_875, 25_000, 12
+SEEN, FOLDED, TABLES = 29_930, 25_000, 12
 CHAPTER, BEFORE = 2_200, 150  # words in view, and before the first picture
 
 
