@@ -1,4 +1,4 @@
-"""Audit a credit model along age, adjust it unless GDP is below your limit, audit it on other people, and save it.
+"""Audit a credit model along age; unless GDP is below your limit, adjust it, audit it on other people, and save it.
 
     python credit_model.py                              # invented applicants; the script first trains a model
     python credit_model.py applicants.csv               # your applicants; it first trains a model on a third of them
