@@ -42,6 +42,7 @@ def test_plain_and_library_forms_train_the_same_model(method, plain, library, si
     torch.testing.assert_close(*trained, rtol=1e-6, atol=1e-8)
 
 
+@pytest.mark.slow  # the first count imports for seconds
 def test_operations_are_those_of_the_products_by_hand() -> None:
     n, d = 96, 50
     # Two Gram matrices of 50 and one columns, and for each anchor w @ gram, w @ gram @ w and w @ rows.

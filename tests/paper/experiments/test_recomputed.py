@@ -66,6 +66,10 @@ def same_rows(unit: Unit, found: pd.DataFrame, stored: pd.DataFrame, *, rel: flo
         np.testing.assert_allclose(ours.astype(float), theirs, rtol=own.get(name, rel), atol=1e-12, err_msg=name)
 
 
+def slow(*names: str) -> list[Any]:
+    return [pytest.param(name, marks=pytest.mark.slow) for name in names]
+
+
 @pytest.mark.parametrize(("table", "unit"), [one for table in UNITS for one in cheapest(table)])
 @pytest.mark.filterwarnings("ignore")  # of other libraries
 def test_a_stored_unit_is_measured_again(table: str, unit: Any) -> None:
@@ -90,7 +94,7 @@ def test_stored_values_of_this_library_beside_others() -> None:
 
 
 @pytest.mark.data
-@pytest.mark.parametrize("table", ["held_out_bounds", "bandwidth_scaling", "simple_remedies"])
+@pytest.mark.parametrize("table", ["held_out_bounds", *slow("bandwidth_scaling", "simple_remedies")])
 def test_a_stored_unit_of_a_dataset_is_measured_again(table: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The unit that was fastest; of the simple remedies those before and after a linear model."""
     every = stored_rows(table)
@@ -175,14 +179,8 @@ def near_splits(found: dict[str, float], own: pd.Series, splits: pd.DataFrame) -
     assert compared > 8
 
 
-SLOW = ("bound_tightness", "mutual_information", "transfer")
-
-
 @pytest.mark.data
-@pytest.mark.parametrize(
-    "table",
-    ["lambda_selection", *(pytest.param(name, marks=pytest.mark.slow) for name in SLOW)],
-)
+@pytest.mark.parametrize("table", ["lambda_selection", *slow("bound_tightness", "mutual_information", "transfer")])
 def test_a_stored_model_is_trained_again(table: str) -> None:
     """The models of the table on mutual information are those of the main sweep, with further columns."""
     method = "frhsic" if table == "bound_tightness" else "unfair"
