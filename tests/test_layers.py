@@ -113,7 +113,8 @@ def declared(*extras: str) -> set[str]:
     groups = [project["optional-dependencies"][extra] for extra in extras] or [project["dependencies"]]
     names = {line.partition(">")[0].partition("[")[0] for group in groups for line in group} - {"frhsic-core"}
     imports = {"scikit-learn": "sklearn", "python-flint": "flint", "POT": "ot"}
-    return {imports.get(name, name.replace("-", "_")) for name in names} - FIVE - {"joblib"}  # scikit-learn needs it
+    with_them = {"joblib", "threadpoolctl"}  # scikit-learn needs them
+    return {imports.get(name, name.replace("-", "_")) for name in names} - FIVE - with_them
 
 
 @pytest.mark.slow
