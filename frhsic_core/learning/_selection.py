@@ -237,7 +237,7 @@ def select_lambda(
     """
     chosen = {each.name: changes.pop(each.name) for each in fields(LambdaSelection) if each.name in changes}
     selection = LambdaSelection.of(selection, **chosen)
-    settings = replace(settings or TrainingSettings(), **changes)
+    settings = TrainingSettings.of(settings, **changes)
     require_same_rows(x, s, names=("X", "s"))
     data = x if isinstance(x, TrainingData) else TrainingData.from_arrays(x, y, s, dtype=torch.float64, device="cpu")
     parts = selection.held_out(data.n, random_state=random_state)

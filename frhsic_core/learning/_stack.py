@@ -340,8 +340,7 @@ _lock = threading.Lock()
 _inside = threading.local()
 _running = 0  # threads of this process that are inside of a block
 _outside = 1  # the setting before the first of them entered
-_limits: list[Any] = []  # of the threads of NumPy's products, while it has one thread
-
+_limits: list[Any] = []  # of the threads of NumPy's products, while a block runs
 _libraries = cache(ThreadpoolController)  # looking for them takes as long as a step
 
 

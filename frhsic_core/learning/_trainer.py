@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import torch
@@ -29,7 +29,7 @@ from frhsic_core.learning._step import Step
 
 @dataclass(frozen=True)
 class TrainingSettings:
-    """How a stack is trained: its length, its networks and where it runs. Numbers are checked when it is created.
+    """How a stack is trained: its length, its networks and where it runs.
 
     Parameters
     ----------
@@ -72,6 +72,17 @@ class TrainingSettings:
         require_count("batch_size", self.batch_size)
         if not self.learning_rate > 0:
             raise ValueError(f"learning_rate is {self.learning_rate}: it must be positive.")
+
+    @classmethod
+    def of(cls, settings: TrainingSettings | None, **changes: Any) -> TrainingSettings:
+        """Return the settings, or the defaults, with some values replaced."""
+        known = [each.name for each in fields(cls)]
+        if not isinstance(settings, cls | None):
+            raise TypeError(f"settings is a {type(settings).__name__}: pass TrainingSettings(...) or None.")
+        if unknown := sorted(changes.keys() - set(known)):
+            where = "Task and sample weights belong to the data: TrainingData.from_arrays(x, y, s, ...)."
+            raise TypeError(f"there is no setting {', '.join(unknown)}: choose among {', '.join(known)}. {where}")
+        return replace(settings or cls(), **changes)
 
 
 @dataclass(frozen=True)
@@ -169,10 +180,7 @@ class Trainer:
         settings: TrainingSettings | None = None,
         **changes: Any,
     ) -> None:
-        if of_data := sorted({"task", "sample_weight"} & changes.keys()):
-            advice = "pass Trainer(TrainingData.from_arrays(x, y, s, ...), ...)"
-            raise TypeError(f"{' and '.join(of_data)} cannot be passed beside the data: {advice}.")
-        settings = replace(settings or TrainingSettings(), **changes)
+        settings = TrainingSettings.of(settings, **changes)
         place: dict[str, Any] = {"dtype": settings.dtype, "device": resolve_device(settings.device)}
         data = (x if isinstance(x, TrainingData) else TrainingData.from_arrays(x, y, s, **place)).to(**place)
         where = data.x.device

@@ -158,11 +158,8 @@ def lone_whitening(z: NDArray[Any]) -> tuple[NDArray[Any], Callable[[NDArray[Any
     diagonal += RIDGE * np.add.reduce(diagonal)
     factor, _ = lapack.dpotrf(covariance.T, lower=True, overwrite_a=True)  # in half the time of torch's
     inverse, _ = lapack.dtrtri(factor, lower=True, overwrite_c=True)
-    white, rounded, x = (
-        blas.dtrmm(1.0, inverse, x, lower=True).astype(z.dtype),
-        inverse.astype(z.dtype),
-        x.astype(z.dtype),
-    )
+    white = blas.dtrmm(1.0, inverse, x, lower=True).astype(z.dtype)
+    rounded, x = inverse.astype(z.dtype), x.astype(z.dtype)
 
     def back(gradient: NDArray[Any]) -> NDArray[Any]:
         gradient = gradient - np.add.reduce(gradient, 1, keepdims=True) / m
