@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import fcntl
 import gc
+import inspect
 import os
 import pickle
 import shutil
+import sys
 from collections import Counter
 from collections.abc import Callable, Generator
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
+from unittest.mock import MagicMock
 
 # Before torch is imported: on a small machine the default thread count makes small tensors up to ninety times slower.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -227,12 +230,18 @@ def browser() -> Generator[Any, None, None]:
 
 @pytest.fixture
 def uncompiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Switch numba's compiler off for hyppo.
+    """Let dcor and hyppo run as plain Python: numba is replaced by decorators that return the function they get.
 
     Compiling takes most of a minute, the statistics of some hundred rows do not. On ARM the compiler can also abort a
-    process that has much memory mapped: LLVM wants its sections within 4 GB of each other (numba's issue 9001).
+    process: LLVM wants its sections within 4 GB of each other (numba's issue 9001).
     """
-    monkeypatch.setattr(pytest.importorskip("numba").config, "DISABLE_JIT", True)
+
+    def decorator(*given: Any, **_: Any) -> Any:
+        return given[0] if given and inspect.isfunction(given[0]) else lambda function: function
+
+    numba = MagicMock(njit=decorator, jit=decorator, prange=range)
+    monkeypatch.setitem(sys.modules, "numba", numba)
+    monkeypatch.setitem(sys.modules, "numba.types", numba.types)
 
 
 @pytest.fixture

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
-import subprocess
-import sys
 from functools import partial
 
 import numpy as np
@@ -48,26 +45,17 @@ COLUMNS = {
 }
 
 
-DCOR = """
-import json, sys, dcor, numpy as np
-names = ["distance_covariance_sqr", "distance_correlation", "u_distance_covariance_sqr", "u_distance_correlation_sqr"]
-samples = [[np.array(x) for x in pair] for pair in json.load(sys.stdin)]
-print(json.dumps([[float(getattr(dcor, name)(*pair)) for name in names] for pair in samples]))
-"""
-
-
-@pytest.mark.slow  # dcor compiles itself when it is first imported
+@pytest.mark.usefixtures("uncompiled")
 def test_agrees_with_dcor() -> None:
-    """In a process of its own: on ARM the compiler can abort one with much memory (numba's issue 9001)."""
-    pytest.importorskip("numba")
-    pairs = [with_squares(seed, n=40, d=3, p=2) for seed in range(3)]
-    text = json.dumps([[x.tolist() for x in pair] for pair in pairs])
-    command = [sys.executable, "-W", "ignore", "-c", DCOR]
-    done = subprocess.run(command, input=text, capture_output=True, text=True, check=True)
-    for (z, s), expected in zip(pairs, json.loads(done.stdout), strict=True):
-        found = [squared_covariance(z, s), distance_correlation(z, s), squared_covariance(z, s, "unbiased")]
-        found.append(distance_correlation(z, s, squared=True, estimator="unbiased"))
-        assert [value.item() for value in found] == pytest.approx(expected, rel=1e-10)
+    dcor = pytest.importorskip("dcor")
+    for seed in range(3):
+        z, s = with_squares(seed, n=40, d=3, p=2)
+        x = z.numpy(), s.numpy()
+        assert squared_covariance(z, s).item() == pytest.approx(dcor.distance_covariance_sqr(*x), rel=1e-10)
+        assert distance_correlation(z, s).item() == pytest.approx(dcor.distance_correlation(*x), rel=1e-10)
+        unbiased = squared_covariance(z, s, "unbiased"), distance_correlation(z, s, squared=True, estimator="unbiased")
+        expected = dcor.u_distance_covariance_sqr(*x), dcor.u_distance_correlation_sqr(*x)
+        assert [value.item() for value in unbiased] == pytest.approx(expected, rel=1e-10)
 
 
 @pytest.mark.parametrize("name", COLUMNS)
