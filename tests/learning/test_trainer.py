@@ -203,7 +203,12 @@ def test_the_same_numbers_in_any_container_give_the_same_model() -> None:
     settings = TrainingSettings(epochs=9, batch_size=32, widths=(6, 4), **kind)
     one = Trainer(x, y, s, lam=[0.0, 3.0], seeds=5, settings=settings, epochs=2)  # the value beside them counts
     assert torch.equal(one.fit().encode(x), expected)
-    for options, text in (({}, "y is missing"), ({"epoch": 3}, "unexpected keyword argument 'epoch'")):
+    for options, text in (
+        ({}, "y is missing"),
+        ({"epoch": 3}, "there is no setting epoch"),
+        ({"task": "regression"}, "belong to the data"),
+        ({"settings": {"epochs": 3}}, "settings is a dict"),
+    ):
         with pytest.raises(TypeError, match=text):
             Trainer(x, **options)
 
