@@ -19,12 +19,12 @@ LINES = {
     "learning": 4660,  # goal: 4,800; with 4 and 50 dimensions a step costs 1.9 and 2.2 (GPU 2.0 and 2.3) times Unfair
     "auditing": 2600,  # goal: 2,600
     "remedies": 1600,  # goal: 1,600; adjust_scores from scores and ages alone, raw tables, fit_best
-    "data": 1565,  # goal: 1,700
+    "data": 1551,  # goal: 1,700
     "cli": 700,  # goal: 700
     "paper": 12700,  # goal: 12,700
 }
 # One module more for the sentences of a report, so that a reader finds one without reading HTML.
-LIBRARY, MODULES, TESTS = 31675, 136, 25000  # goals: 32,000, 155 and 25,000; a GPU computes a penalty beside the task
+LIBRARY, MODULES, TESTS = 31675, 135, 25000  # goals: 32,000, 155 and 25,000; a GPU computes a penalty beside the task
 EXTENSIONS = 1495  # goal: 1,500 lines of the book's own extensions and scripts
 
 

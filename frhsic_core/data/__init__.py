@@ -5,9 +5,9 @@
 ('test_score', 'habit_1', 'habit_2')
 """
 
-from frhsic_core.data._dataset import Dataset, FileRecord, Provenance
-from frhsic_core.data._files import CorruptFile, DataError, DataUnavailable, Folders, FormatError
+from frhsic_core.data._files import CorruptFile, DataError, DataUnavailable, FileRecord, Folders, FormatError
 from frhsic_core.data._loading import available_datasets, load_dataset
+from frhsic_core.data._recipes import Dataset, Provenance
 
 __all__ = [
     "CorruptFile",

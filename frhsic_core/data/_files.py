@@ -21,10 +21,19 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 
 from frhsic_core._atomic_files import write_atomically
-from frhsic_core.data._dataset import FileRecord
 
 CONNECT_SECONDS = 5.0
 READ_SECONDS = 30.0
+
+
+@dataclass(frozen=True)
+class FileRecord:
+    """A verified raw file: its name, its sha256, a description of where it was found, and its path."""
+
+    name: str
+    sha256: str
+    origin: str
+    path: Path
 
 
 class DataError(RuntimeError):

@@ -9,9 +9,8 @@ from typing import Any
 
 from frhsic_core import registry
 from frhsic_core._choices import one_of
-from frhsic_core.data._dataset import Dataset
 from frhsic_core.data._files import Folders, locate
-from frhsic_core.data._recipes import Card, Recipe, assemble, numpy_generator
+from frhsic_core.data._recipes import Card, Dataset, Recipe, assemble, numpy_generator
 
 RECIPES: dict[str, Recipe] = {key: resolve_name(row.recipe) for key, row in registry.DATASETS.items()}
 #: The names of the datasets that are read from files.

@@ -52,7 +52,7 @@ SORTED_ROWS = 256
 LARGEST_RANK = 512
 _UNIT_DIAGONAL = (Gaussian, MultiScale, Laplacian, InverseMultiquadric, Categorical)
 # Columns of Z up to which a pivoted Cholesky decomposition is tried.
-_FEW_COLUMNS = 4
+FEW_COLUMNS = 4
 # Rows from which its first pivots are chosen, and rows that are added where too much is left.
 _CANDIDATES = 2048
 _WORST = 256
@@ -179,7 +179,7 @@ def factor(kernel: Kernel, x: Tensor) -> Factor | None:
     parts = kernel.factors if isinstance(kernel, Product) else (kernel,)
     if not all(isinstance(part, _UNIT_DIAGONAL) for part in parts):
         return None
-    if x.shape[1] > _FEW_COLUMNS and not isinstance(kernel, Categorical | Product):
+    if x.shape[1] > FEW_COLUMNS and not isinstance(kernel, Categorical | Product):
         return None
     if x.shape[1] == 1 and not isinstance(kernel, Categorical) and len(x[: 8 * most].unique()) > most:
         return None  # the interpolation has failed already, and there are more values than a factor may have columns

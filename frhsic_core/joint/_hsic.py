@@ -29,7 +29,7 @@ from frhsic_core._arrays import (
 )
 from frhsic_core._choices import one_of
 from frhsic_core.joint._contraction import ESTIMATORS, dependence, from_sums, inverse_root, smallest_own
-from frhsic_core.joint._factors import SORTED_ROWS, thin_hsic
+from frhsic_core.joint._factors import FEW_COLUMNS, SORTED_ROWS, THIN_ROWS, thin_hsic
 from frhsic_core.kernels import Distance, Kernel, Linear, resolve_kernel, with_bandwidths, without_units
 
 FORMS = ("biased", "unbiased", "normalized")
@@ -151,11 +151,13 @@ def criterion(
     sides: dict[str, Any] = {"kernel_z": kernel_z, "kernel_s": kernel_s, "row_weights": weights}
     entry = one_entry(z, s, **sides)
     learned = entry.requires_grad
+    enough = n >= (SORTED_ROWS if isinstance(kernel_z, Distance) else THIN_ROWS)
+    wide = any(hasattr(k, "bandwidth") and x.shape[-1] > FEW_COLUMNS for k, x in ((kernel_z, z), (kernel_s, s)))
     value: Tensor | None = None
     if learned:
         advice = "A learned bandwidth needs whole matrices: pass a random subset of the rows."
         require_memory(z, n, batch=entry.numel(), copies=12, advice=advice)
-    elif n >= SORTED_ROWS:
+    elif enough and not wide:
         value = each_element(partial(thin_hsic, estimator=estimator), z, s, **sides, normalized=normalized)
     if value is None and (learned or (n <= DENSE_ROWS and fits_memory(z, 6 * n * n * entry.numel()))):
         value = dependence(z, s, **sides, estimator=estimator, normalized=normalized)

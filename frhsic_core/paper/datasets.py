@@ -18,10 +18,9 @@ import pandas as pd
 
 from frhsic_core._choices import one_of
 from frhsic_core.data import _adult, _crime, _meps
-from frhsic_core.data._dataset import Dataset, Provenance
 from frhsic_core.data._files import RawFile
 from frhsic_core.data._loading import RECIPES, available_datasets, load_recipe
-from frhsic_core.data._recipes import Recipe, Source, Table, numeric
+from frhsic_core.data._recipes import Dataset, Provenance, Recipe, Source, Table, numeric
 from frhsic_core.data._synthetic import log_odds
 from frhsic_core.registry import DATASETS
 

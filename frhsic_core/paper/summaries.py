@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from frhsic_core.data._dataset import Dataset
 from frhsic_core.data._files import DataUnavailable
+from frhsic_core.data._recipes import Dataset
 from frhsic_core.paper.datasets import VARIANTS, as_dict, load_variant, sources_of
 from frhsic_core.registry import PAPER_DATASETS
 

@@ -32,7 +32,7 @@ from frhsic_core.paper.runs.plan import Experiment, Settings, Stack, Task, stack
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from frhsic_core.data._dataset import Dataset
+    from frhsic_core.data._recipes import Dataset
     from frhsic_core.learning._stack import TrainedStack
     from frhsic_core.paper.datasets import SplitStack
 

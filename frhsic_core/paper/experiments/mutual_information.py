@@ -22,7 +22,7 @@ from frhsic_core.paper.runs.plan import Experiment, Task, stacks_of
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from frhsic_core.data._dataset import Dataset
+    from frhsic_core.data._recipes import Dataset
     from frhsic_core.learning._stack import TrainedStack
     from frhsic_core.paper.datasets import SplitStack
 

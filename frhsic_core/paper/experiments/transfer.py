@@ -22,7 +22,7 @@ from frhsic_core.paper.runs.plan import Experiment, Task, stacks_of
 from frhsic_core.registry import TRANSFER_METHODS
 
 if TYPE_CHECKING:
-    from frhsic_core.data._dataset import Dataset
+    from frhsic_core.data._recipes import Dataset
     from frhsic_core.learning._stack import TrainedStack
     from frhsic_core.paper.datasets import SplitStack
 

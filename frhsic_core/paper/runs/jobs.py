@@ -35,7 +35,7 @@ from frhsic_core.paper.runs.plan import Job, Settings, Stack, Unit
 from frhsic_core.paper.runs.store import Part, rows_of_models
 
 if TYPE_CHECKING:
-    from frhsic_core.data._dataset import Dataset
+    from frhsic_core.data._recipes import Dataset
 
 # The sources that decide the numbers of a trained model. A change of a figure or of a command is not a new version.
 _LAYERS = (

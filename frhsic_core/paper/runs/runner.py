@@ -267,9 +267,9 @@ def fetch_missing_data(wanted: Iterable[tuple[str, str]], *, log: Log) -> None:
     from frhsic_core.data._loading import REAL
     from frhsic_core.paper.datasets import load_variant, sources_of
 
-    folders = Folders.from_environment()
-    for name, variant in dict.fromkeys(wanted):
-        if name not in REAL or any(find_local(source.file, folders, []) for source in sources_of(name, variant)):
+    for name, variant in dict.fromkeys(each for each in wanted if each[0] in REAL):
+        folders = Folders.from_environment()
+        if any(find_local(source.file, folders, []) for source in sources_of(name, variant)):
             continue
         log(f"{name} ({variant}) is missing and is downloaded to {folders.cache} now")
         with suppress(DataError, OSError):

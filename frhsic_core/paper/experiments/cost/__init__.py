@@ -29,7 +29,7 @@ from frhsic_core.paper.claims.answers import Answer, Interval, Spread, query, ro
 from frhsic_core.paper.runs.plan import Experiment, Unit, units_of
 
 if TYPE_CHECKING:
-    from frhsic_core.data._dataset import Dataset
+    from frhsic_core.data._recipes import Dataset
     from frhsic_core.learning._penalties import Penalty
 
 SIZES = (500, 1_000, 2_000, 5_000, 10_000, 20_000)
