@@ -104,8 +104,7 @@ class ConditionalRanks:
             places, words, index = self._places(frame)
         self.places, self.words = places, words
         distinct = np.unique(r)
-        self.levels = distinct if len(distinct) <= _LEVELS else np.quantile(r, np.linspace(0.0, 1.0, _LEVELS))
-        self.levels = np.unique(self.levels)
+        self.levels = distinct if len(distinct) <= _LEVELS else np.unique(np.quantile(r, np.linspace(0, 1, _LEVELS)))
         cell = np.searchsorted(self.levels, r, side="left").clip(max=len(self.levels) - 1)
         size = (len(places), len(self.levels))
         self.counts = np.bincount(index * size[1] + cell, minlength=size[0] * size[1]).reshape(size).astype(np.float64)
@@ -369,8 +368,9 @@ class AttributeGuess:
         vectors = fix_signs(torch.from_numpy(vectors)).numpy()
         kept = values > 1e-6 * values[-1]
         target = centered @ vectors[:, kept] / np.sqrt(values[kept])
-        options: dict[str, Any] = {"max_features": 0.5, "oob_score": True, "random_state": 0}
-        self.forest = RandomForestRegressor(100, min_samples_leaf=5, **options)
+        # On this grid the sums of a forest are exact, so columns that split the samples alike tie on every processor.
+        target = np.round(target * 2**20) / 2**20
+        self.forest = RandomForestRegressor(100, min_samples_leaf=5, max_features=0.5, oob_score=True, random_state=0)
         with warnings.catch_warnings(action="ignore", category=UserWarning):  # a sample of all trees gets the mean
             self.forest.fit(self._numbers(X), target if target.shape[1] > 1 else target[:, 0])
         guess = np.nan_to_num(self.forest.oob_prediction_.reshape(target.shape))

@@ -18,7 +18,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from frhsic_core import ScoreAdjuster, adjust_scores, distance_correlation
 from frhsic_core.remedies import AdjustedClassifier, AdjustedRegressor, AttributeEraser, KernelEraser
-from frhsic_core.remedies._adjustment import Adjustment, ConditionalRanks
+from frhsic_core.remedies._adjustment import Adjustment, AttributeGuess, ConditionalRanks
 from frhsic_core.remedies._attributes import AttributeBasis, read_attributes
 
 
@@ -97,10 +97,12 @@ def test_project_removes_the_least() -> None:
     y = X @ [1.0, 1.0]
     model = AdjustedRegressor(LinearRegression(), method="project").fit(X, y, sensitive_features=s)
     assert np.sqrt(np.mean((model.predict(X) - X[:, 1]) ** 2)) < 0.2
-    independent = AdjustedRegressor(LinearRegression(), method="project").fit(
-        X, y, sensitive_features=rng.normal(size=1500)
-    )
-    np.testing.assert_allclose(independent.predict(X), y, atol=1e-8)  # nothing to remove
+    model.fit(X, y, sensitive_features=rng.normal(size=1500))
+    np.testing.assert_allclose(model.predict(X), y, atol=1e-8)  # independent: nothing to remove
+    # Two columns that split the samples alike tie. Rounding, which differs between processors, must not decide.
+    alike, phi = np.column_stack([X, X > 0, X <= 0]), np.column_stack([s, s**2, s**3])
+    first, other = (AttributeGuess().fit(alike, phi * (1 + c * rng.normal(size=phi.shape))) for c in (0.0, 1e-15))
+    np.testing.assert_allclose(first, other, atol=1e-4)  # a target can move by one step of the grid, 1e-6
 
 
 # Scores and attributes alone ------------------------------------------------------------------------------------------
