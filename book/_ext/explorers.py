@@ -85,7 +85,7 @@ EXPLORERS = {
         buttons={"fast waves": {"waves": 6}, "fast waves, narrow kernel": {"waves": 6, "bandwidth": 3}},
         charts={
             "Share of hired people at each age.": keys(("three", "all of it"), ("four dashed", "first m directions")),
-            "Its parts along the directions of the kernel; press or drag to choose m.": keys(
+            "The parts of E MMD² and HSIC in each direction; press or drag to choose m.": keys(
                 ("three block", "part of E MMD²"), ("two block", "part of HSIC")
             )
             + "; shaded: the tail",
@@ -123,8 +123,8 @@ EXPLORERS = {
         ),
         buttons={"a million encoders": {"k": 1e6}, "HSIC is zero on the sample": {"value": 0}},
         charts={
-            "Three upper bounds on HSIC; press or drag to choose n.": keys(
-                ("two", "Theorem 5.1, the paper's constants"),
+            "Upper bounds on HSIC, and HSIC on the sample; press or drag to choose n.": keys(
+                ("two", "paper's constants"),
                 ("four", "better constants"),
                 ("one", "root of HSIC"),
                 ("three", "HSIC on the sample"),

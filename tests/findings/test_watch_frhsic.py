@@ -49,7 +49,7 @@ def test_the_rise_depends_on_the_seed_and_the_probe_stays_good(printed) -> None:
     shown = [f"{name}, λ = {lam}:" for name in ("normalized HSIC", "R² of age") for lam in (0, 10)]
     free, penalized, before, after = (np.array(printed.numbers("watch_frhsic", text)[-5:]) for text in shown)
     assert (np.abs(penalized / free - 0.25) < 0.06).all()
-    assert sorted(np.digitize(after - before, [-0.02, 0.1])) == [0, 0, 1, 2, 2]
+    assert sorted(np.digitize(after - before, [-0.05, 0.1])) == [0, 1, 1, 2, 2]
     assert after.min() > 0.7
 
 
@@ -109,7 +109,7 @@ def test_a_fixed_bandwidth_is_left_behind_and_the_penalty_is_near_its_floor(trai
 def test_renewed_bandwidths_end_in_range_with_less_dependence_and_less_accuracy(trained, renewed) -> None:
     escaped, unfair = trained.loc[ESCAPED], trained.loc[UNFAIR]
     assert len(renewed) == 2
-    assert renewed[[0, 1]].stack().between(0.5, 1.5).all()
+    assert renewed[[0, 1]].stack().between(0.5, 1.1).all()
     assert (renewed["gdp"] < 0.5 * escaped["gdp"]).all()
     assert (renewed["hsic"] < 0.5 * escaped["hsic"]).all()
     assert (unfair["accuracy"] - renewed["accuracy"]).between(0.02, 0.045).all()
