@@ -1,13 +1,11 @@
 """Make slides from the chapters, for the built book or by ``python book/_ext/make_slides.py``.
 
-After a title and the contents, a chapter gives a slide with its answer and, in its own order, one for each definition,
-statement, figure and example by hand, and one for each text between the comments ``% slide: TITLE`` and
-``% end of slide``, such as the symbols and the proof of a statement. Such a text may contain what a cell prints. A
-slide shows the first sentence of a printed item. A long text is cut into several slides. A page without code gives
-slides, too, if it has such a text. Each slide has a name: the label of its box or figure, or else its title. For each
-week in ``book/teaching.md`` there is a page with the slides that the comments below its heading name. A page is plain
-HTML that needs no network: arrow keys or Page Down go to the next slide, and printing gives one slide a page. The
-folder ``figures`` beside it has every figure as a PNG, for slides of your own.
+A chapter gives a slide with its answer and, in its own order, one for each definition, statement, figure and example by
+hand, and one for each text between the comments ``% slide: TITLE`` and ``% end of slide``, which may contain what a
+cell prints (the first sentence of a printed item). A long text is cut into several slides. A page without code gives
+slides, too, if it has such a text. A slide's name is the label of its box or figure, or its title. For the talk and
+each week in ``book/teaching.md`` there is a page with the slides that the comments below its heading name. A page is
+plain HTML that needs no network, and printing gives one slide a page. The folder ``figures`` has every figure as a PNG.
 """
 
 from __future__ import annotations
@@ -30,7 +28,6 @@ from count_words import ROLE, ROOT, chapters, words
 from gallery import figures
 from markdown_it import MarkdownIt
 from mdit_py_plugins.dollarmath import dollarmath_plugin
-from offline_assets import copy_mathjax
 from paper_boxes import paper_number
 
 ITEM = re.compile(
@@ -44,10 +41,10 @@ ITEM = re.compile(
 ANSWER = re.compile(r"\*\*The answer first\.\*\* (.+(?:(?<=:)\n(?:\n(?:- .+(?:\n- .+)*|```\w+\n(?s:.*?)\n```)\n?)+)?)")
 CHAPTER = re.compile(r'<section id="(\w+)"><h1>(.+?)(?: \(1 of \d\))?</h1>')
 MOST = 120  # words on a slide
-WEEK = re.compile(
-    r"(?m)^### (?P<title>.+)\n\n% slides: (?P<name>[\w-]+)\n% first session: (?P<first>.+)\n"
-    r"% second session: (?P<second>.+)\n\n(?P<items>(?:- .+\n)+)"
+DECK = re.compile(
+    r"(?m)^#+ (?P<title>.+)\n\n% slides: (?P<name>.+)\n(?P<parts>(?:% .+\n)+)\n(?P<items>(?:- .+\n(?:\n*  .+\n)*)+)"
 )
+POINT = re.compile(r"(?m)^- \*([^*]+)\.\* (.+(?:\n+  .+)*)$")  # with the lines that are indented below it
 BOX = re.compile(r"(?m)^(`{3,})\{prf:\w+\} (.+)\n((?s:.*?))^\1$")
 PART = re.compile(r"\{ref\}`([^`<]+) <((explorer|homework)-\w+)>`")  # of another page of the book
 LABEL = re.compile(r"(?m)^:label: ([\w-]+)$|^\$\$ \((eq-[\w-]+)\)$")
@@ -101,15 +98,12 @@ def html(text: str) -> str:
 def cut(text: str) -> list[str]:
     r"""Return MyST in as few parts of at most ``MOST`` words as possible, none much longer than the others.
 
-    A part starts with a paragraph or an item, but not with a formula, in a sentence, or after a colon. A paragraph
-    with more words stays whole.
+    A part starts with a paragraph or an item, not with a formula or after a colon. A longer paragraph stays whole.
 
     Examples
     --------
     >>> [words(part) for part in cut("Three things:\n\n" + 3 * f"- {'word. ' * 50}\n")]
     [52, 100]
-    >>> [words(part) for part in cut("word " * 130 + ".\n\n" + 40 * "One more.\n\n")]
-    [130, 80]
     """
     lines = clean(text).splitlines(keepends=True)
     starts = {0}
@@ -121,8 +115,7 @@ def cut(text: str) -> list[str]:
     sizes = [words(block) for block in blocks]
 
     def places(limit: int) -> list[int]:
-        """Return where parts of at most this many words start and end, if the last ones are as long as possible."""
-        found, size = [len(blocks)], 0
+        found, size = [len(blocks)], 0  # where parts start and end, the last ones as long as possible
         for number in reversed(range(len(blocks))):
             if size and size + sizes[number] > limit:
                 found, size = [number + 1, *found], 0
@@ -211,31 +204,32 @@ def slides_of(path: Path, values: dict[str, Any]) -> list[str]:
     return slides
 
 
-def weeks(slides: list[str], values: dict[str, Any], book: str = "../html") -> dict[str, list[str]]:
-    """Return the slides of each week in ``book/teaching.md``, in the order of its sessions, by the name of the page.
+def decks(slides: list[str], values: dict[str, Any], book: str = "../html") -> dict[str, list[str]]:
+    """Return the slides of the talk and of each week in ``book/teaching.md``, by the name of the page.
 
-    A session lists slides by name, with a star if they are optional, and, with a capital letter, items of the week.
-    The answer to a vote, in parentheses, has a slide of its own. ``book`` is the address of the book, for links.
+    Comments list slides by name, with a star if they are optional, and, with a capital letter, items of the week or of
+    the talk. The answer to a vote, in parentheses, has a slide of its own. ``book`` is the address of the book.
     """
     known = dict(re.findall(r'(?s)(?=<section id="([\w-]+)")(.+?)(?=<section id=|\Z)', "".join(slides)))
     known |= {f"{name}*": slide.replace("<footer>", "<footer>Optional: ") for name, slide in known.items()}
     text = filled((ROOT / "book" / "teaching.md").read_text(encoding="utf-8"), values)
     text = PART.sub(lambda to: f"[{to[1]}]({book}/book/{to[3].replace('explorer', 'explorers')}.html#{to[2]})", text)
     found = {}
-    for week in WEEK.finditer(text):
-        items = dict(re.findall(r"(?m)^- \*([^*]+)\.\* (.+)$", week["items"]))
-        deck = deal("goals", f"# {week['title']}", [html(next(iter(items.values())))])
-        for session in ("first", "second"):
-            deck += deal(f"{session}-session", f"# {session.title()} session", [""])
-            for name in week[session].split(", "):
+    for deck in DECK.finditer(text):
+        own = POINT.findall(deck["items"])
+        items = dict([*POINT.findall(text.partition("% slides: talk\n")[2]), *own])
+        shown = deal("goals", f"# {deck['title']}", [html(own[0][1])])
+        for part, names in re.findall("% (.+?): (.+)", deck["parts"]):
+            shown += deal(part.replace(" ", "-"), f"# {part.capitalize()}", [""])
+            for name in names.split(", "):
                 if name in items:
                     asked = re.split(r"(?<=\?) \((.+)\)$", items[name])
-                    deck += deal(name.split()[-1].lower(), f"## {name}", [html(part) for part in asked if part])
+                    shown += deal(name.split()[-1].lower(), f"## {name}", [html(one) for one in asked if one])
                 elif name in known:
-                    deck.append(known[name])
+                    shown.append(known[name])
                 else:
-                    raise ValueError(f"book/teaching.md: no slide has the name {name} in {week['name']}")
-        found[week["name"]] = deck
+                    raise ValueError(f"book/teaching.md: no slide has the name {name} in {deck['name']}")
+        found[deck["name"]] = shown
     return found
 
 
@@ -283,14 +277,13 @@ def write(out: Path, values: dict[str, Any], *, mathjax: str, book: str = "../ht
     slides = [slide for path in pages() for slide in slides_of(path, values)]
     links = "\n".join(f"- [{title}](#{name})" for name, title in CHAPTER.findall("".join(slides)))
     first = html(f"# {config['title']}\n\nThe executable edition of *{paper['title']}* by {authors}")
-    contents = f"<h1>Contents</h1><nav>{html(links)}</nav>"
-    decks = {"index": [f"<section>{first}</section>", f"<section>{contents}</section>", *slides]}
+    whole = [f"<section>{first}</section>", f"<section><h1>Contents</h1><nav>{html(links)}</nav></section>", *slides]
     (out / "figures").mkdir(parents=True, exist_ok=True)
     for name, _, picture in (figure for path in pages() for figure in figures(path)):
         (out / "figures" / f"{name}.png").write_bytes(picture)
     template = Template((ROOT / "book" / "_templates" / "slides.html").read_text(encoding="utf-8"))
     options = {"macros": json.dumps(macros), "mathjax": mathjax}
-    for name, deck in (decks | weeks(slides, values, book)).items():
+    for name, deck in ({"index": whole} | decks(slides, values, book)).items():
         page = template.substitute(title=re.findall("<h1>(.+?)</h1>", deck[0])[0], slides="\n".join(deck), **options)
         (out / f"{name}.html").write_text(page, encoding="utf-8")
         print(f"{page.count('<section')} slides: {out / f'{name}.html'}")
@@ -309,6 +302,8 @@ def setup(app: Any) -> dict[str, bool]:
 
 
 if __name__ == "__main__":
+    from offline_assets import copy_mathjax
+
     from frhsic_core.paper.page_values import page_values
 
     target = ROOT / "_build" / "slides"

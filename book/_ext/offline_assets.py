@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import importlib
+import re
 import shutil
 import zipfile
 from pathlib import Path
 from typing import Any
 
+import nbformat
+from make_slides import clean, filled
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from solutions import without_solutions
 
 ROOT = Path(__file__).resolve().parents[2]
 LIBRARY = ("pyproject.toml", "README.md", "LICENSE", "CITATION.cff", "frhsic_core")
-# What every cell of every chapter needs, and the homework.
 STORED = ("book/results", "book/claims", "book/data_summaries", "book/proofs", "book/_static/credit_model.py")
-CHAPTERS = (*LIBRARY, "notebooks", "book/homework.md", *STORED)
+CHAPTERS = (*LIBRARY, "notebooks", "book/homework.md", *STORED)  # what every chapter needs, and the homework
+MAKE = re.compile(r"(?ms)^[^\n]*`make [^\n]*\n\n?|^## Work on the repository.*?(?=^## )")  # needs the repository
+TASK = re.compile(r"(?ms)^\*\*Coding task: ([^*]+)\.\*\* (.+?)\n\n```python\n(.+?)```\n\n(Expected.+?```text.+?```)")
+MACRO = re.compile(r"\\(HSIC|MMD|GDP|E)(?![a-zA-Z])")  # of the book, unknown to Jupyter
 
 
 def copy_mathjax(target: Path) -> None:
@@ -26,18 +32,31 @@ def copy_mathjax(target: Path) -> None:
     shutil.copy2(source / "tex-mml-chtml.js", target)
 
 
-def pack(root: Path, names: tuple[str, ...], target: Path) -> None:
-    """Write files and folders of the repository to an archive; its bytes depend on them alone. Solutions are left out.
+def starters(text: str) -> dict[str, str]:
+    """Return a notebook for each coding task of the homework: the task, its code to begin with, the expected output."""
+    found, kernel = {}, {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+    for title, task, code, output in TASK.findall(text):
+        first = new_markdown_cell(f"# {title[0].upper()}{title[1:]}\n\n{task}", id="task")
+        cells = [first, new_code_cell(code.rstrip(), id="starter"), new_markdown_cell(output, id="output")]
+        name = re.sub(r"\W+", "_", title.lower())
+        found[f"notebooks/homework/{name}.ipynb"] = nbformat.writes(new_notebook(cells=cells, metadata=kernel))
+    return found
 
-    An unpacked archive has one folder, which ``pip install`` takes.
-    """
+
+def pack(root: Path, names: tuple[str, ...], target: Path) -> None:
+    """Write files and folders to an archive, without solutions; its one folder is what ``pip install`` takes."""
     found = [path for name in names for path in ((root / name).rglob("*") if (root / name).is_dir() else [root / name])]
+    files: dict[str, str | bytes] = {}
+    for path in (path for path in found if path.is_file() and "__pycache__" not in path.parts):
+        text = without_solutions(path) if path.suffix in (".ipynb", ".md") else ""
+        text = MAKE.sub("", text) if path == root / "README.md" else text
+        if path.name == "homework.md":
+            text = MACRO.sub(r"\\mathrm{\1}", clean(filled(text, {})))
+            files |= starters(text)
+        files[path.relative_to(root).as_posix()] = text or path.read_bytes()
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
-        for path in sorted(path for path in found if path.is_file() and "__pycache__" not in path.parts):
-            inside = path.relative_to(root).as_posix()
-            content = without_solutions(path) if path.suffix in (".ipynb", ".md") else path.read_bytes()
-            entry = zipfile.ZipInfo(f"{target.stem}/{inside}")  # dated 1980
-            archive.writestr(entry, content, zipfile.ZIP_DEFLATED)
+        for inside, content in sorted(files.items()):
+            archive.writestr(zipfile.ZipInfo(f"{target.stem}/{inside}"), content, zipfile.ZIP_DEFLATED)  # dated 1980
 
 
 def _add_files(app: Any, exception: Exception | None) -> None:

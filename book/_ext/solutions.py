@@ -1,12 +1,10 @@
 """Move the solutions of the exercises to a page of their own when the book is built.
 
-A chapter keeps each solution next to its exercise, in a box titled "Solutions", so that a notebook is
-complete. On the pages the boxes are gone. ``book/solutions`` lists the solutions of all chapters, and every exercise
-links to its solution and back. Below them are the solutions of the homework, which ``book/homework`` keeps in a box for
-each week.
-
-A course may want a book without solutions. With the variable ``FRHSIC_SOLUTIONS=no`` (or ``exercise_solutions: false``
-in ``_config.yml``) the exercises stay, and the pages, the search index and the notebooks for download have no solution.
+A chapter keeps each solution next to its exercise, in a box titled "Solutions". On the pages the boxes are gone.
+``book/solutions`` lists the solutions of all chapters, and every exercise links to its solution and back. Below them
+are the solutions of the homework, which ``book/homework`` keeps in a box for each week. With the variable
+``FRHSIC_SOLUTIONS=no`` (or ``exercise_solutions: false`` in ``_config.yml``) the exercises stay, and the pages, the
+search index and the notebooks for download have no solution.
 """
 
 from __future__ import annotations
@@ -29,10 +27,7 @@ BOX = re.compile(r"(?ms)^(:{3,})\{dropdown\} Solutions[ \t]*\n(.*?)^\1[ \t]*$\n?
 
 
 def are_wanted(value: str) -> bool:
-    """Return whether the book shows solutions, from ``yes`` or ``no``.
-
-    A typing error must not publish the solutions, so that every other word is an error.
-    """
+    """Return whether the book shows solutions, from ``yes`` or ``no``; a typing error must not publish them."""
     if value not in ("yes", "no"):
         raise ValueError(f"{VARIABLE} is {value!r}. Use yes or no.")
     return value == "yes"
@@ -66,17 +61,12 @@ def without_solutions(path: Path) -> str:
     return stripped(text) if path.suffix == ".ipynb" else BOX.sub("", text)
 
 
-def prose(path: Path) -> str:
-    """Return the text cells of a notebook."""
-    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-    return "\n\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
-
-
 def all_solutions(paths: list[Path]) -> str:
     """Return the body of the page: the solutions of every chapter under the chapter's title."""
     parts = []
     for path in paths:
-        text = prose(path)
+        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        text = "\n\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
         if found := solutions_in(text):
             title = re.search(r"(?m)^# (.+)$", text)
             parts.append(f"(solutions-{path.stem})=\n## {title[1] if title else path.stem}\n\n{found}")

@@ -1,4 +1,4 @@
-"""Audit a credit model along age; unless GDP is below your limit, adjust it, audit it on other people, and save it.
+"""Audit a model of risk along age; unless GDP is below your limit, adjust it, audit it on other people, and save it.
 
     python credit_model.py                              # invented applicants; the script first trains a model
     python credit_model.py applicants.csv               # your applicants; it first trains a model on a third of them
@@ -26,12 +26,13 @@ from sklearn.metrics import roc_auc_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
-from frhsic_core import AdjustedClassifier, audit, gdp
+from frhsic_core import AdjustedClassifier, audit, gdp, gdp_curve
 
 AGE, OUTCOME, BAD = "age", "default", "yes"  # two columns, and the outcome whose probability p the model predicts
 LIMIT = 0.05  # your own choice: the model is adjusted unless the whole interval of GDP (mean gap along age) is below
-BLEND = 1.0  # your own choice: save (1 − BLEND) · original + BLEND · adjusted; audit a chosen blend on other people
-APPROVED = 0.7  # share of the applicants who get a credit
+BLEND = None  # save (1 − t) · original + t · adjusted; None: the smallest of BLENDS that is below the limit
+BLENDS = (0.25, 0.5, 0.75, 1.0)
+APPROVED = 0.7  # share of the applicants who are chosen, for example for a credit or an interview
 
 
 def invented_applicants(n: int = 9000) -> pd.DataFrame:
@@ -59,7 +60,7 @@ def check(table: pd.DataFrame, model: Any) -> None:
     """Stop with a sentence that says what to change. The model is None if the script has yet to train it."""
     if not {AGE, OUTCOME} < set(table):
         sys.exit(f"Set AGE, OUTCOME and BAD at the top of this script; a model needs more columns. Yours: {[*table]}.")
-    known, needed = table.dropna(subset=[AGE, OUTCOME]), 150 if model is None else 100
+    known, needed = table.dropna(subset=[AGE, OUTCOME]), 200 if model is None else 150
     counts = known[OUTCOME].value_counts().to_dict()
     if BAD not in counts or len(counts) != 2:
         sys.exit(f"Set BAD, now {BAD!r}, or change the column {OUTCOME!r} to two values. It has {list(counts)[:9]}.")
@@ -95,20 +96,28 @@ def describe(name: str, model: Any, people: pd.DataFrame) -> tuple[Any, float, f
     ok = score >= cut
     print(f"{name} GDP {found.gdp:.2f} ({low:.2f} to {high:.2f}), AUC {auc:.2f}, calibration error {error:.3f}")
     rates = f"{ok[young].mean():.0%} of the youngest quarter, {ok[old].mean():.0%} of the oldest"
-    print(f"{name} approved {ok.mean():.0%} ({rates}); {1 - repaid[ok].mean():.1%} of the approved default")
+    bad = f"{1 - repaid[ok].mean():.1%} of the approved have {OUTCOME} = {BAD}"
+    print(f"{name} approved {ok.mean():.0%} ({rates}); {bad}")
     if abs(ok.mean() - APPROVED) > 0.02:
         print(f"{name}: people with equal scores are approved together, so the share is not {APPROVED:.0%}.")
     (verdict,) = found.check(f"gdp={LIMIT}")
     return verdict, auc, error
 
 
-def describe_blends(model: Any, adjusted: Any, people: pd.DataFrame) -> None:
-    """Print what other values of BLEND would give: the score (1 − t) · original + t · fully adjusted."""
+def smallest_blend(model: Any, adjusted: Any, people: pd.DataFrame) -> float:
+    """Return the smallest weight of the adjusted score for which GDP's whole interval is below the limit, or 1."""
+    old, new = good_score(model, people), good_score(adjusted, people)
+    below = [t for t in BLENDS if gdp_curve((1 - t) * old + t * new, people[AGE]).gdp_high <= LIMIT]
+    return min(below, default=1.0)
+
+
+def describe_blends(model: Any, adjusted: Any, people: pd.DataFrame, saved: float) -> None:
+    """Print what other weights t would give: the score (1 − t) · original + t · fully adjusted."""
     old, new, repaid = good_score(model, people), good_score(adjusted, people), people[OUTCOME] != BAD
-    for t in sorted({0.25, 0.5, 0.75, 1} - {BLEND}):
+    for t in sorted({*BLENDS} - {saved}):
         score = (1 - t) * old + t * new
         ok = score >= np.quantile(score, 1 - APPROVED)
-        bad = f"{1 - repaid[ok].mean():.1%} of the approved default"
+        bad = f"{1 - repaid[ok].mean():.1%} of the approved have {OUTCOME} = {BAD}"
         print(f"blend t = {t:g}: GDP {gdp(score, people[AGE]):.2f}, AUC {roc_auc_score(repaid, score):.2f}; {bad}")
 
 
@@ -127,7 +136,7 @@ def main(table_file: str | None = None, model_file: str | None = None) -> None:
         third, written = len(table) // 3, f"credit_model.joblib, {written}"
         model, table = train(table[:third]), table[third:]  # people whom the model has not seen
         joblib.dump(model, "credit_model.joblib")
-    first, others = table[: len(table) // 2], table[len(table) // 2 :]
+    first, second, others = (table[k::3] for k in range(3))  # to adjust, to choose a blend, to audit it
 
     (verdict,) = audit(good_score(model, first), sensitive_features=first[AGE]).check(f"gdp={LIMIT}")
     print(verdict)
@@ -139,13 +148,14 @@ def main(table_file: str | None = None, model_file: str | None = None) -> None:
     X, y = first[list(model.feature_names_in_)], first[OUTCOME]
     full = AdjustedClassifier(model, method="project", cv="prefit")  # later it needs the model's columns only
     full.fit(X, y, sensitive_features=first[AGE])
+    blend = smallest_blend(model, full, second) if BLEND is None else BLEND
     both = [("original", FrozenEstimator(model)), ("full", FrozenEstimator(full))]  # frozen: not fitted again
-    adjusted = VotingClassifier(both, voting="soft", weights=[1 - BLEND, BLEND]).fit(X, y)  # their weighted mean
+    adjusted = VotingClassifier(both, voting="soft", weights=[1 - blend, blend]).fit(X, y)  # their weighted mean
 
-    print(f"On {len(others):,} people on whom nothing was fitted:")
+    print(f"On {len(others):,} people on whom nothing was fitted or chosen (adjusted: the blend t = {blend:g}):")
     _, auc, error = describe("original", model, others)
     verdict, new_auc, new_error = describe("adjusted", adjusted, others)
-    describe_blends(model, full, others)
+    describe_blends(model, full, others, blend)
     below = verdict.outcome == "below"
     print(f"The adjusted model is {'' if below else 'not shown to be '}below the limit: {verdict}")
     joblib.dump(adjusted, "adjusted_model.joblib")
@@ -154,11 +164,11 @@ def main(table_file: str | None = None, model_file: str | None = None) -> None:
     others.assign(**scores).to_csv("scored.csv", index=False)
     print(f"Written: {written}, audit_adjusted (.html, .json, .md), adjusted_model.joblib, scored.csv\n")
     meaning = (
-        f"What it means. The AUC changes from {auc:.2f} to {new_auc:.2f}. The AUC is the probability that a person who "
-        "repays scores higher than one who defaults, so a lower AUC is a worse ranking. The calibration error, the "
-        f"mean distance along age between the score and the share of people who repay, changes from {error:.3f} to "
-        f"{new_error:.3f}. If defaults depend on age, a score with the same mean at every age cannot be calibrated at "
-        "every age. "
+        f"What it means. The AUC changes from {auc:.2f} to {new_auc:.2f}. The AUC is the probability that a person "
+        f"with {OUTCOME} = {BAD} scores lower than one without, so a lower AUC is a worse ranking. The calibration "
+        "error, the mean distance along age between the score and the share of people with the good outcome, changes "
+        f"from {error:.3f} to {new_error:.3f}. If outcomes depend on age, a score with the same mean at every age "
+        "cannot be calibrated at every age. "
     )
     bad = int((others[OUTCOME] == BAD).sum())
     chance = 0.5 + (len(others) / (3 * bad * (len(others) - bad))) ** 0.5  # a random score has a larger AUC in 1 of 40

@@ -172,7 +172,7 @@ class Verdict:
         verb = {"below": "is below", "above": "is above", "inconclusive": unsure}[self.outcome]
         said = f"{self.measure} of {name} {verb} the threshold {number(self.limit)}: estimate {number(self.estimate)}, "
         said += f"interval {number(self.low)} to {number(self.high)}"
-        caveat = "This holds for rows that neither trained nor chose the model."
+        caveat = "This holds only if these rows neither trained, adjusted nor chose the model."
         if bound is None or self.outcome == "above":
             return f"{said}. {caveat}"
         rows = bound.rows_needed(self.limit)

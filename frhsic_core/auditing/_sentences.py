@@ -35,8 +35,6 @@ MEANING = {
 }
 LIMITS = "A number below a threshold does not make a decision fair. The audit describes these rows and attributes only."
 _SUBJECT = {"scores": "Scores", "hard": "Shares of positive predictions", "values": "Predictions"}
-# Bounds of the distance correlation between which a dependence is called by a word.
-_WORDS = ((0.1, "very weak"), (0.3, "weak"), (0.5, "moderate"), (math.inf, "strong"))
 
 
 def attribute_sentences(audit: Audit, attribute: AttributeAudit) -> list[str]:
@@ -60,9 +58,8 @@ def other_findings(audit: Audit, attribute: AttributeAudit) -> list[str]:
     said = []
     strength, probe = (attribute.numbers.get(measure) for measure in ("distance_correlation", "nonlinear_r2"))
     if strength is not None and probe is not None and test.value <= 0.05:
-        word = next(word for bound, word in _WORDS if strength.value < bound)
         said.append(
-            f"The dependence is {word}: the distance correlation is {number(strength.value)}, and a nonlinear model "
+            f"The distance correlation, from 0 (independent) to 1, is {number(strength.value)}. A nonlinear model "
             f"explains {percent(max(0.0, probe.value))} of the variance of {name} from the predictions."
         )
     said.append(guarantee(attribute))
@@ -118,7 +115,15 @@ def trend(audit: Audit, attribute: AttributeAudit) -> str:
         return (
             f"{what} are highest for {name} {top!r} and lowest for {bottom!r}; the difference of the means is {size}."
         )
-    return f"{what} {verb} by {size} between {name} {places[0]} and {places[1]}, from {means[0]} to {means[1]}."
+    said = f"{what} {verb} by {size} between {name} {places[0]} and {places[1]}, from {means[0]} to {means[1]}."
+    at = np.arange(len(curve.mean))
+    for part in (at <= ends[0], at >= ends[1]):  # the other side of a hump or a valley
+        if (more := certain_difference(curve, part)) > difference / 2:
+            k, m = sorted(extremes(curve, part))
+            verb = "rise" if curve.mean[k] < curve.mean[m] else "fall"
+            said += f" They also {verb} by {number(more)} between {name} {attribute.value_name(curve.s[k])} and "
+            said += f"{attribute.value_name(curve.s[m])}."
+    return said
 
 
 def chance(test: Measure) -> str:

@@ -285,7 +285,7 @@ def test_the_guarantee_is_the_bound_of_the_values() -> None:
     (far,) = found.check("gdp=0.02", guaranteed=True)
     assert far.outcome == "above"
     assert f"interval {number(far.low)} to {number(far.high)}. This holds" in str(far)
-    held_out = "This holds for rows that neither trained nor chose the model."
+    held_out = "This holds only if these rows neither trained, adjusted nor chose the model."
     assert all(str(one).endswith(held_out) for one in (passed, failed, never, far, *found.check("gdp=0.1")))
     own = audit(p, sensitive_features=age + rng.uniform(size=400))
     assert f"no useful guaranteed bound, only {number(own.bound.bound)}" in str(own)

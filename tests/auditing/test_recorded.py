@@ -107,6 +107,7 @@ def words(table: pd.DataFrame) -> str:
     lines += [f"{call.__name__} {inspect.signature(call)}" for call in (audit, audit_representation, read_table)]
     lines += [short("  a\n b "), short(""), short("x" * 60), short("x" * 61)]
     ages = np.arange(18.0, 90.0)
+    lines += [audit(k * abs(table["age"] - 49), sensitive_features=table["age"]).sentences[0] for k in (1, -1)]
     for codes in ([-999, 999], [-9, 300], [999.5], [9e9, 9e9, 9e8], [400, np.nan]):
         lines += [far_codes(np.array([*some, *codes]), "age") for some in (ages, ages[:10], ages[:9])]
     frames = (_Frame((2.0, 2.0), (1.0, 1.0)), _Frame((-2.0, 3.0), (0.0, 1.0)))

@@ -181,7 +181,7 @@ def test_the_credit_script_takes_a_table_and_a_fitted_pipeline(
     np.testing.assert_allclose(1 - saved.predict_proba(scored[list(X)])[:, 1], scored["adjusted_score"])
     assert "Set AGE, OUTCOME and BAD" in said(people.drop(columns="default"), model)
     assert "now 'yes', or change the column 'default'" in said(people.assign(default=1), model)
-    assert "Add people: 100 with" in said(people[:99], model)
+    assert "Add people: 150 with" in said(people[:149], model)
     assert "numbers without units" in said(people.assign(age="39 y"), model)
     assert "does not have: city" in said(people.drop(columns="city"), model)
     assert "as the model has them, [False, True]" in said(people, by_name().fit(X, y == "yes"))
