@@ -157,7 +157,7 @@ EXPLORERS = {
         title="Frontiers and ranks",
         charts={
             "Utility against remaining dependence, one point for each λ.": keys(
-                ("chosen", "chosen method, ± standard deviation over splits"), ("four", "without a penalty")
+                ("chosen", "chosen method (± standard deviation over splits)"), ("four", "Unfair (no penalty)")
             )
             + "; the other methods in their colors"
         },
