@@ -95,7 +95,8 @@ def describe(name: str, model: Any, people: pd.DataFrame) -> tuple[Any, float, f
     young, old = people[AGE] <= people[AGE].quantile(0.25), people[AGE] >= people[AGE].quantile(0.75)
     ok = score >= cut
     print(f"{name} GDP {found.gdp:.2f} ({low:.2f} to {high:.2f}), AUC {auc:.2f}, calibration error {error:.3f}")
-    rates = f"{ok[young].mean():.0%} of the youngest quarter, {ok[old].mean():.0%} of the oldest"
+    ratio = min(ok[young].mean(), ok[old].mean()) / max(ok[young].mean(), ok[old].mean(), 1e-9)
+    rates = f"{ok[young].mean():.0%} of the youngest quarter, {ok[old].mean():.0%} of the oldest, ratio {ratio:.2f}"
     bad = f"{1 - repaid[ok].mean():.1%} of the approved have {OUTCOME} = {BAD}"
     print(f"{name} approved {ok.mean():.0%} ({rates}); {bad}")
     if abs(ok.mean() - APPROVED) > 0.02:
