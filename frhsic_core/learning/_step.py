@@ -165,10 +165,13 @@ class Step:
         with self._beside():
             for term in self.penalty.terms(batch, refresh=refresh):
                 if isinstance(term, GradientTerm) and (term.at is batch.z or term.at is batch.output):
-                    self._join(term)  # its gradient is known, so it needs no graph
+                    self._join(term, self._stream)
                     values.append(term.value)
                 else:
                     others.append(term.differentiable() if isinstance(term, GradientTerm) else term)
+        for known in self.penalty.output_terms(batch):
+            self._join(known, None)
+            values.append(known.value)
         task = self._task_loss(batch)
         total = task
         with torch.no_grad():
@@ -186,11 +189,14 @@ class Step:
             self.sums.add_(torch.stack([task, penalty, metric]), alpha=float(length))
             self._start.add_(length)
 
-    def _join(self, term: GradientTerm) -> None:
-        """Let λ times the gradient be added to the one that the backward pass of the task brings to the same place."""
+    def _join(self, term: GradientTerm, stream: torch.cuda.Stream | None) -> None:
+        """Let λ times the gradient be added to the one that the backward pass of the task brings to the same place.
+
+        The gradient is known, so it needs no graph; it may come from another stream than the task's.
+        """
         # The hook must not refer to Z, which refers to its hooks: only the garbage collector would free the graph.
         direction, coefficient = term.direction, term.coefficient * self.lam.view(-1, *[1] * (term.direction.ndim - 1))
-        ready = None if self._stream is None else self._stream.record_event()
+        ready = None if stream is None else stream.record_event()
 
         def add(gradient: Tensor) -> Tensor:
             if ready is not None:

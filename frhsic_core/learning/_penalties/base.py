@@ -222,14 +222,18 @@ class Penalty(nn.Module):
         """Create and fit what the penalty keeps; by default nothing."""
 
     def forward(self, batch: Batch, *, refresh: bool = False) -> Tensor:
-        """Return the penalty of each model, by default the sum of ``terms``; ``refresh`` renews a bandwidth."""
-        terms = self.terms(batch, refresh=refresh)
+        """Return the penalty of each model, by default the sum of all terms; ``refresh`` renews a bandwidth."""
+        terms = [*self.output_terms(batch), *self.terms(batch, refresh=refresh)]
         parts = [term.differentiable() if isinstance(term, GradientTerm) else term for term in terms]
         return sum(parts[1:], parts[0]) if parts else batch.z.new_zeros(batch.z.shape[0])
 
     def terms(self, batch: Batch, *, refresh: bool = False) -> Iterable[GradientTerm | Tensor]:
         """Return the terms of the penalty as a training step uses them; by default one, ``forward`` itself."""
         return [self(batch, refresh=refresh)]
+
+    def output_terms(self, batch: Batch) -> list[GradientTerm]:
+        """Return terms of the head's output, if any, that a GPU should compute beside ``terms``, not among them."""
+        return []
 
     def adversary_loss(self, batch: Batch) -> Tensor:
         """Return the loss ``(models,)`` that an adversary (the parameters of a penalty) minimizes on detached Z.

@@ -216,7 +216,7 @@ class FRHSIC(KernelPenalty):
         if self.estimator == "unbiased" and rows < 4:
             return [0.0 * batch.output.sum(-1)]  # fewer than four rows define no unbiased estimate
         conditional = self._given is not None
-        if self.on != "output" and not conditional and self._fuses(z, weights):
+        if self._fuses(batch):
             return self._fused_terms(batch, refresh=refresh)
         if self.on != "output" or refresh:
             # A frame returns gradients of functions of distances, which these two kernels are.
@@ -246,32 +246,38 @@ class FRHSIC(KernelPenalty):
                 terms.append(output_term(batch.output, centered, own, row_weights=weights, factor=weight))
         return counted(terms, enough)
 
-    def _fuses(self, z: Tensor, weights: Tensor | None) -> bool:
+    def _fuses(self, batch: Batch) -> bool:
         """Return whether the fused kernels compute this penalty: equal weights, and Gaussian kernels on both sides."""
-        if not z.is_cuda or self._thin or weights is not None or self.estimator == "unbiased":
+        if not batch.z.is_cuda or self._thin or batch.weights is not None or self.condition is not None:
             return False
+        form = self.on != "output" and self.estimator != "unbiased"
         gaussian = self.kernel == self.kernel_s == "gaussian" and self.attributes != "product" and not self.categorical
-        return gaussian and can_fuse_batch(z)
+        return form and gaussian and can_fuse_batch(batch.z)
+
+    def output_terms(self, batch: Batch) -> list[GradientTerm]:
+        if self.on != "both" or self.estimator != "biased" or not self._fuses(batch):
+            return []
+        unused = batch.output.new_empty(len(batch.z))
+        return [self._fused_output(batch, a, unused) for a in range(len(self.attribute_rows))]
 
     def _fused_terms(self, batch: Batch, *, refresh: bool) -> Iterator[GradientTerm]:
-        """Yield the terms, those of the output first where they need nothing of Z: a step begins with its output."""
+        """Yield the terms, without those of ``output_terms``; those of the normalized form need what Z's compute."""
         normalized = self.estimator == "normalized"
         factor = 1.0 if normalized else unit_factor(batch.z.shape[-2], self.estimator, None)
-        rows = [self._rows_of_attribute(a, batch.rows) for a in range(len(self.attribute_rows))]
-
-        def of_output(t: Tensor, own: Tensor) -> GradientTerm:
-            return fused_output_term(batch.output, t, own, normalized=normalized, factor=factor * self.output_weight)
-
-        if self.on == "both" and not normalized:
-            for t in rows:
-                yield of_output(t, t.new_empty(len(t)))
         frame = self.frame(batch.z, None)
         self.renew(frame.u, refresh=refresh)
-        for t in rows:
+        for a in range(len(self.attribute_rows)):
+            t = self._rows_of_attribute(a, batch.rows)
             term, own = fused_batch_term(frame, t, self.sigma_z, normalized=normalized, factor=factor)
             yield term
             if self.on == "both" and normalized:
-                yield of_output(t, own)
+                yield self._fused_output(batch, a, own)
+
+    def _fused_output(self, batch: Batch, a: int, own: Tensor) -> GradientTerm:
+        normalized = self.estimator == "normalized"
+        factor = 1.0 if normalized else unit_factor(batch.z.shape[-2], self.estimator, None)
+        t = self._rows_of_attribute(a, batch.rows)
+        return fused_output_term(batch.output, t, own, normalized=normalized, factor=factor * self.output_weight)
 
     def _is_lone(self, batch: Batch) -> bool:
         """Return whether this is a step of one model with the recommended form of Z and features of S, on a CPU."""
