@@ -104,7 +104,10 @@ def median_distance(x: Tensor, *, max_points: int | None = 1000, power: int = 2)
         batch, copies = x.shape[:-2].numel(), 4 if x.ndim > 2 else 2
         advice = "Pass a kernel with a bandwidth, a smaller max_points or fewer batch elements."
         require_memory(x, x.shape[-2], batch=batch, copies=copies, advice=advice)
-        if x.ndim == 2:
+        quick = _median_of_rows(x.double().numpy()) if x.ndim == power == 2 and x.device.type == "cpu" else None
+        if quick is not None:
+            median = mean = x.new_tensor(quick)  # far above zero, so that no mean is needed
+        elif x.ndim == 2:
             pairs = torch.pdist(x.double(), p=float(power))
             median, mean = pairs.median().to(x.dtype), pairs.mean().to(x.dtype)
         else:
@@ -146,6 +149,45 @@ def _median_of_column(x: NDArray[np.float64]) -> tuple[float, float]:
     distances = x[second] - x[first]
     rank = wanted - low_count - 1
     return float(np.partition(distances, rank)[rank]), mean
+
+
+def _median_of_rows(x: NDArray[np.float64], *, block: int = 128) -> float | None:
+    """Return the lower median of the distances between rows ``(n, d)`` in a quarter of the time of all distances.
+
+    Products of matrices in float32 give the squared distances up to an error. An interval around the median, known from
+    some pairs, holds few pairs. Of these, the pairs within the error of the median are computed exactly. ``None`` for
+    few rows, and where the interval misses the median or is not wider than the error (many equal distances).
+    """
+    n, d = x.shape
+    if n < 200:
+        return None
+    rows = (x - x.mean(0)).astype(np.float32)
+    squares = np.einsum("ij,ij->i", rows, rows)[:, None]
+    ones = np.ones_like(squares)
+    left, right = np.hstack([-2.0 * rows, squares, ones]), np.hstack([rows, ones, squares]).T
+    # Of d + 2 products of float32 numbers, whose sizes sum to at most 4 max|x|², and of the rows themselves.
+    error = 4.0 * (d + 16) * 2.0**-24 * float(squares.max())
+    i, j = np.random.default_rng(0).integers(n, size=(2, 4096))
+    low, high = np.quantile(np.einsum("ij,ij->i", left[i], right.T[j]), (0.47, 0.53))  # four standard errors each way
+    below = 0
+    parts = []
+    for first in range(0, n, block):
+        squared = left[first : first + block] @ right[:, first:]
+        squared[np.tri(*squared.shape, dtype=np.bool_)] = np.inf  # each pair once
+        below += int(np.count_nonzero(squared < low))
+        pairs = np.flatnonzero((squared >= low) & (squared <= high))
+        i, j = np.divmod(pairs, n - first)
+        parts.append((squared.ravel()[pairs], first + i, first + j))
+    values, i, j = map(np.concatenate, zip(*parts, strict=True))
+    rank = (n * (n - 1) // 2 - 1) // 2  # counted from zero
+    if not below <= rank < below + len(values):
+        return None
+    median = np.partition(values, rank - below)[rank - below]
+    if not low <= median - 2.0 * error or not median + 2.0 * error <= high:
+        return None
+    near = np.abs(values - median) <= 2.0 * error
+    below += int(np.count_nonzero(~near & (values < median)))
+    return float(np.sort(np.linalg.norm(x[i[near]] - x[j[near]], axis=1))[rank - below])
 
 
 def batch_median(x: Tensor, max_points: int | None, *, exponents: Tensor | None = None) -> Tensor:

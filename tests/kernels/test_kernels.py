@@ -22,6 +22,7 @@ from frhsic_core.kernels import (
     Linear,
     MultiScale,
     Product,
+    _median_of_rows,
     batch_median,
     median_bandwidth,
     median_distance,
@@ -169,20 +170,23 @@ def test_median_bandwidth_is_the_lower_median_of_scipys_distances(n: int, genera
     np.testing.assert_allclose(median_distance(x, power=1).numpy(), expected, rtol=1e-12)
 
 
-@pytest.mark.parametrize("n", [2, 3, 50, 700, 1301])
-def test_median_of_one_column_is_selected_among_sorted_numbers(n: int) -> None:
-    rng = np.random.default_rng(n)
+@pytest.mark.parametrize("shape", [(2, 1), (3, 1), (50, 1), (700, 1), (1301, 1), (301, 2), (1301, 50)])
+def test_the_median_is_selected_without_all_distances(shape: tuple[int, int]) -> None:
+    rng = np.random.default_rng(shape[0])
     samples = {
-        "normal": rng.normal(size=n),
-        "heavy tails": rng.standard_cauchy(n),
-        "rounded": rng.normal(size=n).round(1),
-        "far from zero": 1e9 + rng.normal(size=n),
-        "tiny": 1e-200 * rng.normal(size=n),
+        "normal": rng.normal(size=shape),
+        "heavy tails": rng.standard_cauchy(shape),
+        "rounded": rng.normal(size=shape).round(1),
+        "few rows": rng.normal(size=(5, shape[1]))[rng.integers(5, size=shape[0])],
+        "far from zero": 1e9 + rng.normal(size=shape),
+        "tiny": 1e-200 * rng.normal(size=shape),
     }
     for name, x in samples.items():
-        distances = pdist(x[:, None], "cityblock")  # without squares, which would leave the range
+        unit = 2.0 ** np.frexp(np.abs(x).max())[1]  # squares would leave the range
+        distances = unit * pdist(x / unit)
         expected = lower_median(distances) or distances.mean() or 1.0
         assert median_bandwidth(x, max_points=None) == pytest.approx(expected, rel=1e-12), name
+    assert (_median_of_rows(samples["normal"]) is None, _median_of_rows(x[:199])) == (shape[0] < 200, None)
 
 
 def test_batch_median_of_two_halves(generator: torch.Generator) -> None:
