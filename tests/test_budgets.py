@@ -12,7 +12,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 TOP = "the modules at the top"
 LINES = {
-    TOP: 1915,  # goal: 1,500 without bounds.py
+    TOP: 1957,  # goal: 1,500 without bounds.py; 41 lines more for the median distance of rows in a third of the time
     "joint": 4000,  # goal: 4,000; a million rows by small ranks or sorted columns, tests given C, kernels for a GPU
     "conditional": 965,  # goal: 1,000
     "laws": 905,  # goal: 1,400
