@@ -19,6 +19,7 @@ from frhsic_core.paper.record import compare, read_recorded, record
 from frhsic_core.paper.runs.plan import Experiment
 from frhsic_core.paper.runs.store import ResultStore
 from frhsic_core.paper.runs.stored import book_folder
+from frhsic_core.paper.statements.overview import judged
 from frhsic_core.paper.statements.registry import Result, find_statement, run_checks, statements
 from frhsic_core.registry import MEASURES
 
@@ -238,11 +239,11 @@ def _check(numbers: list[str], *, quick: bool) -> list[Result]:
 
 
 def _print_results(results: list[Result], seconds: float) -> None:
-    found = [result.certificate for result in results]
-    rows = [(c.statement, c.verdict, c.evidence, f"{c.slack:.2e}", c.claim) for c in found]
+    rows = [(c.statement, c.verdict, c.evidence, f"{c.slack:.2e}", c.claim) for c in (r.certificate for r in results)]
     print_table(("statement", "verdict", "evidence", "slack", "claim"), rows, fold=("claim",), title="The statements")
-    certified = len({certificate.statement for certificate in found})
-    typer.echo(f"Certificates: {len(results)}. Statements: {certified}. Seconds: {seconds:.0f}.")
+    about = judged(result.certificate.as_dict() for result in results)
+    lines = [f"{name} {words}; other sentences in or near it that fail: {n}." for name, (words, n) in about.items()]
+    typer.echo("\n".join([*lines, f"Certificates: {len(results)}. Statements: {len(about)}. Seconds: {seconds:.0f}."]))
 
 
 EXAMPLES: dict[Callable[..., None], str] = {

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, Required, TypedDict, Unpack
 
 Evidence = Literal["proof", "exact", "interval", "deterministic", "statistical"]
-Verdict = Literal["holds", "fails as stated", "holds as corrected", "inconclusive"]
+Verdict = Literal["holds", "fails as stated", "holds as corrected", "ours: holds", "inconclusive"]
 
 EVIDENCE: tuple[Evidence, ...] = ("proof", "exact", "interval", "deterministic", "statistical")
 
@@ -43,8 +43,8 @@ class Certificate:
         Strength: a proof that a proof assistant has checked; rational arithmetic or closed form on a finite law;
         rigorous ball arithmetic; an inequality that must hold for every sample, searched for counterexamples; a
         probability statement with an exact binomial interval.
-    verdict : {"holds", "fails as stated", "holds as corrected", "inconclusive"}
-        Computed by the functions that build certificates, never typed.
+    verdict : {"holds", "fails as stated", "holds as corrected", "ours: holds", "inconclusive"}
+        Computed by the functions that build certificates, never typed. "ours" is a result that the paper does not have.
     assumptions : tuple of str
         The assumptions this check verified for its instance.
     details : mapping
@@ -68,7 +68,7 @@ class Certificate:
     @property
     def holds(self) -> bool:
         """Whether the relation that was checked is true for this instance."""
-        return self.verdict in ("holds", "holds as corrected")
+        return self.verdict in ("holds", "holds as corrected", "ours: holds")
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON; what is not finite becomes ``None``."""
@@ -81,6 +81,7 @@ class Options(TypedDict, total=False):
 
     evidence: Required[Evidence]
     corrected: bool
+    ours: bool
     assumptions: tuple[str, ...]
     details: Mapping[str, Any]
 
@@ -106,7 +107,7 @@ def inequality(
         Rounding that is allowed, relative to the largest side (and to one).
     **options
         ``evidence`` (required), ``assumptions`` and ``details`` of the :class:`Certificate`; ``corrected=True`` where
-        the paper's sentence was changed so that it holds.
+        the paper's sentence was changed so that it holds, ``ours=True`` for a result of this book.
 
     Examples
     --------
@@ -190,7 +191,8 @@ def _certificate(
     if ok is None or math.isinf(lower) or not (math.isfinite(middle) and math.isfinite(upper)):
         verdict = "inconclusive"
     elif ok:
-        verdict = "holds as corrected" if options.get("corrected", False) else "holds"
+        verdict = "holds as corrected" if options.get("corrected") else "holds"
+        verdict = "ours: holds" if options.get("ours") else verdict
     return Certificate(
         statement="",
         label="",

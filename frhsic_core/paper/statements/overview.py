@@ -236,6 +236,22 @@ def failing(rows: Iterable[Mapping[str, Any]]) -> list[Sentence]:
     return [s for s in sentences() if any(row["verdict"] == FAILS for row in concerned(s, rows))]
 
 
+def judged(rows: Iterable[Mapping[str, Any]]) -> dict[str, tuple[str, int]]:
+    """Return for each statement whether it holds as printed, and how many other sentences in or near it fail.
+
+    It "is open" if a certificate fails or is inconclusive and belongs to no sentence of ``sentences.csv``.
+    """
+    rows, found = list(rows), {}
+    for number in dict.fromkeys(row["statement"] for row in rows):
+        own = [row for row in rows if row["statement"] == number]
+        broken = failing(own)
+        known = [row for s in broken for row in concerned(s, own)]
+        unknown = any(row["verdict"] in (FAILS, "inconclusive") and row not in known for row in own)
+        words = "needs a further condition" if any(s.itself for s in broken) else "holds"
+        found[number] = ("is open" if unknown else words, sum(not s.itself for s in broken))
+    return found
+
+
 def counts(rows: Iterable[Mapping[str, Any]]) -> dict[str, int]:
     """Count the paper's theorems, those without a counterexample, and the failing sentences of each class.
 
@@ -250,13 +266,10 @@ def counts(rows: Iterable[Mapping[str, Any]]) -> dict[str, int]:
         ``"theorems"``, ``"theorems that hold"`` and the number of failing sentences for every one of ``KINDS``.
     """
     rows = list(rows)
-    found = failing(rows)
-    numbered = [row for s in found if s.kind == "numbered statement" for row in concerned(s, rows)]
-    broken = {row["statement"] for row in numbered if row["verdict"] == FAILS}
-    kinds = Counter(s.kind for s in found)
+    about, kinds = judged(rows), Counter(s.kind for s in failing(rows))
     return {
         "theorems": len(theorems()),
-        "theorems that hold": sum(number not in broken for number in theorems()),
+        "theorems that hold": sum(number not in about or about[number][0] == "holds" for number in theorems()),
         **{kind: kinds[kind] for kind in KINDS},
     }
 
@@ -333,7 +346,7 @@ def standings(rows: Iterable[Mapping[str, Any]]) -> list[Standing]:
         Certificates on record, as in ``book/claims/verdicts.json``.
     """
     rows = list(rows)
-    broken = {n for s in failing(rows) if s.itself for n in s.statements}
+    about = judged(rows)
     chapters = page_proofs(book_folder().parent / "notebooks")
     found = []
     for number, statement in statements().items():
@@ -341,11 +354,8 @@ def standings(rows: Iterable[Mapping[str, Any]]) -> list[Standing]:
         present = {row["evidence"] for row in own}
         chapter = chapters.get(number)
         here = "" if chapter is None else chapter[1] or "yes"
-        verdict = "holds"
-        if number in broken:
-            verdict = "needs a further condition"
-        elif any(row["verdict"] == FAILS for row in own):
-            verdict = "holds; a sentence in or near it fails"
+        verdict, near = about.get(number, ("holds", 0))
+        verdict = "holds; a sentence in or near it fails" if verdict == "holds" and near else verdict
         evidence = tuple(e for e in EVIDENCE if e in present)
         found.append(Standing(statement, here, _formal_words(number), evidence, verdict))
     return found

@@ -100,15 +100,9 @@ def statements() -> dict[str, Statement]:
     rows = csv.DictReader(text.splitlines())
     return {
         row["number"]: Statement(
-            number=row["number"],
-            label=row["label"],
-            what=row["what"],
+            **{name: row[name] for name in ("number", "label", "what", "short", "chapter", "anchor", "paper_proof")},
             needs_verdict=row["verdict_needed"].startswith("yes"),
-            short=row["short"],
-            chapter=row["chapter"],
-            anchor=row["anchor"],
             builds_on=tuple(row["builds_on"].split("; ")) if row["builds_on"] else (),
-            paper_proof=row["paper_proof"],
             place=tuple(map(int, (row["place"] or "").split())),
         )
         for row in rows

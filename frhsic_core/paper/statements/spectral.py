@@ -272,9 +272,8 @@ def enclosed_smallest(points: list[Fraction], bandwidth: Fraction, *, bits: int 
 @check("Remark B.3")
 def limits() -> list[Certificate]:
     """Check both limits of the bandwidth, and the first one again with ties."""
-    distinct = torch.linspace(-2.0, 2.0, 40, dtype=torch.float64) + 0.01 * torch.sin(
-        torch.arange(40.0, dtype=torch.float64)
-    )
+    moved = 0.01 * torch.sin(torch.arange(40.0, dtype=torch.float64))
+    distinct = torch.linspace(-2.0, 2.0, 40, dtype=torch.float64) + moved
     small = centered_eigenvalues(distinct, bandwidth=1e-3)[-2].item()
     large = [centered_eigenvalues(distinct, bandwidth=b)[0].item() for b in (1e2, 1e4)]
     multiplicity = (2, 3, 7)  # integer ages: several people share each value

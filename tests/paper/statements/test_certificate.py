@@ -71,9 +71,9 @@ def test_strict_inequality_needs_its_margin(middle: float, upper: float, holds: 
 
 
 def test_corrected_verdicts() -> None:
-    good = inequality(CLAIM, middle=1.0, upper=2.0, evidence="exact", corrected=True)
-    bad = inequality(CLAIM, middle=3.0, upper=2.0, evidence="exact", corrected=True)
-    assert (good.verdict, bad.verdict) == ("holds as corrected", "fails as stated")
+    good, bad = (inequality(CLAIM, middle=m, upper=2.0, evidence="exact", corrected=True) for m in (1.0, 3.0))
+    ours = inequality(CLAIM, middle=1.0, upper=2.0, evidence="exact", ours=True)
+    assert (good.verdict, bad.verdict, ours.verdict) == ("holds as corrected", "fails as stated", "ours: holds")
 
 
 def test_as_dict_is_json() -> None:
