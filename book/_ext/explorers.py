@@ -108,7 +108,7 @@ EXPLORERS = {
         charts={
             "The scores.": keys(("three", "people"), ("one dashed", "what m directions resolve")),
             "The three sides of Theorem 4.7 for each m.": keys(
-                ("three", "squared mean gap"), ("one", "resolved gap"), ("two", "bound"), ("faint dashed", "variance")
+                ("four", "squared mean gap"), ("one", "resolved gap"), ("two", "bound"), ("faint dashed", "variance")
             ),
         },
         values={"absolute": "squared mean gap", "square": "resolved gap", "bound": "HSIC/λ̂ₘ", "variance": "variance"},

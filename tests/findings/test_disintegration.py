@@ -26,7 +26,7 @@ def test_the_numbers_of_two_groups(printed, young: int, old: int) -> None:
     assert law.hsic(HIRED, [[4, -4], [-4, 4]]) == (2 * contrast) ** 2
     text, size, hsic = printed.text("disintegration"), f"{float(contrast):g}"[1:], f"{float(contrast**2 / 2):g}"[1:]
     if young == 30:
-        assert f"contrasts $+{size}$ and $-{size}$" in text
+        assert f"are $+{size}$ and $-{size}$" in text
         assert f"{hsic}\\,(1-c)" in text
     else:
         assert f"are ${size}$ for the young and $-{size}$ for the old" in text

@@ -194,13 +194,13 @@
     });
     found.contrasts.forEach((value, i) => {
       const y = [a.y(0), a.y(value)], x = a.x(i + 1), name = `${i ? "old" : "young"}: ${value >= 0 ? "+" : "−"}${Math.abs(value).toFixed(2)}`;
-      element("rect", { x: x - 30, width: 60, y: Math.min(...y), height: Math.max(1, Math.abs(y[0] - y[1])), class: `bar ${i ? "two" : "one"}` }, left);
+      element("rect", { x: x - 30, width: 60, y: Math.min(...y), height: Math.max(1, Math.abs(y[0] - y[1])), class: "bar faint" }, left);
       element("text", { x, y: value < 0 ? y[1] + 15 : y[1] - 5, "text-anchor": "middle", class: "number" }, left, name);
     });
     measures(right, [
-      ["supremum of the mean, one function for both ages", found.supOfMean, "faint"],
+      ["supremum of the mean, one function for both ages", found.supOfMean, "two"],
       ["√HSIC, between the two", found.rootHsic, "two"],
-      ["supremum of the mean, a function for each age", found.glued, "three"],
+      ["supremum of the mean, a function for each age", found.glued, "two"],
       ["mean of the suprema, E MMD", found.meanOfSup, "one"],
     ], 0.5, 3);
     root.found = found;
@@ -257,7 +257,7 @@
       y: { from: low, to: top, log: true, ticks: logTicks(low, top), label: "mean square" },
     });
     b.level(found.variance, "faint dashed");
-    const chain = [["absolute", "three"], ["square", "one"], ["bound", "two"]];
+    const chain = [["absolute", "four"], ["square", "one"], ["bound", "two"]];
     chain.forEach(([name, kind]) => {
       b.line(found[name].map((x, i) => [i + 1, x]), kind);
       found[name].forEach((x, i) => b.dot(i + 1, x, kind, i + 1 === v.m ? 7 : 4));
