@@ -3,9 +3,10 @@
 A chapter gives a slide with its answer and, in its own order, one for each definition, statement, figure and example by
 hand, and one for each text between the comments ``% slide: TITLE`` and ``% end of slide``, which may contain what a
 cell prints (the first sentence of a printed item). A long text is cut into several slides. A page without code gives
-slides, too, if it has such a text. A slide's name is the label of its box or figure, or its title. For the talk and
-each week in ``book/teaching.md`` there is a page with the slides that the comments below its heading name. A page is
-plain HTML that needs no network, and printing gives one slide a page. The folder ``figures`` has every figure as a PNG.
+slides, too, if it has such a text. A slide's name is the label of its box or figure, or its title. By this name
+``book/slides.yml`` gives a slide a title, a caption or a note of its own. For the talk and each week in
+``book/teaching.md`` there is a page with the slides that the comments below its heading name. A page is plain HTML that
+needs no network, and printing gives one slide a page. The folder ``figures`` has every figure as a PNG.
 """
 
 from __future__ import annotations
@@ -25,14 +26,13 @@ import nbformat
 import yaml
 from alt_text import plain
 from count_words import ROLE, ROOT, chapters, words
-from gallery import figures
+from gallery import figures, first_sentence
 from markdown_it import MarkdownIt
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 from paper_boxes import paper_number
 
 ITEM = re.compile(
-    r"(?m)^## (?P<section>.+)"
-    r"|^(?P<fence>`{3,})\{(?:(?P<figure>figure)|prf:(?:definition|theorem|proposition|corollary|lemma))\} "
+    r"(?m)^(?P<fence>`{3,})\{(?:(?P<figure>figure)|prf:(?:definition|theorem|proposition|corollary|lemma))\} "
     r"(?P<title>.+)\n(?P<words>(?s:.*?))^(?P=fence)[ \t]*$"
     r"|^% slide: (?P<tagged>.+)\n(?P<told>(?s:.*?))^% end of slide$"
     r"|^\*\*(?P<example>By hand|With a pencil)\.\*\* (?P<lines>.+(?:\n\n(?:- |Let ).+(?:\n- .+)*)*)"
@@ -40,7 +40,7 @@ ITEM = re.compile(
 # After a colon the answer goes on with a list and a program.
 ANSWER = re.compile(r"\*\*The answer first\.\*\* (.+(?:(?<=:)\n(?:\n(?:- .+(?:\n- .+)*|```\w+\n(?s:.*?)\n```)\n?)+)?)")
 CHAPTER = re.compile(r'<section id="(\w+)"><h1>(.+?)(?: \(1 of \d\))?</h1>')
-MOST = 120  # words on a slide
+MOST = 140  # words on a slide
 DECK = re.compile(
     r"(?m)^#+ (?P<title>.+)\n\n% slides: (?P<name>.+)\n(?P<parts>(?:% .+\n)+)\n(?P<items>(?:- .+\n(?:\n*  .+\n)*)+)"
 )
@@ -48,6 +48,10 @@ POINT = re.compile(r"(?m)^- \*([^*]+)\.\* (.+(?:\n+  .+)*)$")  # with the lines 
 BOX = re.compile(r"(?m)^(`{3,})\{prf:\w+\} (.+)\n((?s:.*?))^\1$")
 PART = re.compile(r"\{ref\}`([^`<]+) <((explorer|homework)-\w+)>`")  # of another page of the book
 LABEL = re.compile(r"(?m)^:label: ([\w-]+)$|^\$\$ \((eq-[\w-]+)\)$")
+OWN: dict[str, dict[str, str]] = yaml.safe_load((ROOT / "book" / "slides.yml").read_text(encoding="utf-8"))
+PAPER = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))["references"][0]
+AUTHORS = " and ".join(f"{author['given-names']} {author['family-names']}" for author in PAPER["authors"])
+EDITION = f"The executable edition of *{PAPER['title']}* by {AUTHORS}"
 TITLE = re.compile(r"(?m)^# (.+)$")
 PLACE = re.compile(r"(?m)^\(([\w-]+)\)=\n(?=(?:\([\w-]+\)=\n)*#+ (.+)$)")
 LINK = re.compile(r"\{(?:(?:prf:)?ref|eq|chapter)\}`([\w-]+)`")
@@ -126,13 +130,15 @@ def cut(text: str) -> list[str]:
     return ["".join(blocks[start:end]) for start, end in pairwise(min(map(places, limits), key=len))]
 
 
-def deal(name: str, head: str, bodies: list[str], kind: str = "", footer: str = "") -> list[str]:
+def deal(name: str, head: str, bodies: list[str], kind: str = "", footer: str = "", note: str = "") -> list[str]:
     """Return one slide for each body, with its number in the heading if there are several; the first has the name."""
-    slides = []
+    slides, own = [], OWN.get(name, {})
+    head = f"{head.split()[0]} {own['title']}" if "title" in own else head
+    last = f"<aside>{html(own.get('note', '') + note)}</aside><footer>{escape(footer)}</footer>"
     for number, body in enumerate(bodies, 1):
         count = f" ({number} of {len(bodies)})" if len(bodies) > 1 else ""
         place = f' id="{name}"' if number == 1 else ""
-        slides.append(f"<section{place}{kind}>{html(head + count)}{body}{footer}</section>")
+        slides.append(f"<section{place}{kind}>{html(head + count)}{body}{last}</section>")
     return slides
 
 
@@ -179,36 +185,33 @@ def slides_of(path: Path, values: dict[str, Any]) -> list[str]:
             prose += re.sub(r"(?m)^(?!- )", "\n", printed) + "\n\n"
     prose = filled(prose, values)
     title, answer = TITLE.search(prose), ANSWER.search(prose)
-    section = chapter = title[1] if title else path.stem
-    footer = f"<footer>{escape(chapter)}</footer>"
+    chapter = title[1] if title else path.stem
     slides = deal(path.stem, f"# {chapter}", [html(part) for part in cut(answer[1] if answer else "")])
     names: Counter[str] = Counter()
     for item in ITEM.finditer(prose):
-        if item["section"]:
-            section = item["section"]
-            continue
         head = item["tagged"] or item["example"] or item["title"]
         told = item["told"] or item["lines"] or item["words"]
         bodies = [f'<div class="statement">{html(part)}</div>' for part in cut(told)]
         if item["figure"]:
             alt = escape(plain(ROLE.sub(r"\1", told).replace("$", "")), quote=True)
-            image = f'<img alt="{alt}" src="figures/{item["title"]}.png">'
-            head, bodies = section, [f'{image}<div class="caption">{html(told)}</div>']
+            caption = html(OWN.get(head, {}).get("caption", first_sentence(told)))
+            bodies = [f'<img alt="{alt}" src="figures/{head}.png"><div class="caption">{caption}</div>']
         label = re.search(r"(?m)^:label: (.+)$", told)
-        name = label[1] if label else re.sub(r"\W+", "-", item["title"] if item["figure"] else head.lower()).strip("-")
+        name = label[1] if label else re.sub(r"\W+", "-", head.lower()).strip("-")
         name = f"{path.stem}-{name}" if item["example"] else name
         names[name] += 1
         name += f"-{names[name]}" if names[name] > 1 else ""
         kind = ' class="box"' if item["fence"] and not item["figure"] else ""
-        slides += deal(name, f"## {head}", bodies, kind, footer)
+        slides += deal(name, f"## {head}", bodies, kind, chapter, f"\n\n{told}" if item["figure"] else "")
     return slides
 
 
 def decks(slides: list[str], values: dict[str, Any], book: str = "../html") -> dict[str, list[str]]:
     """Return the slides of the talk and of each week in ``book/teaching.md``, by the name of the page.
 
-    Comments list slides by name, with a star if they are optional, and, with a capital letter, items of the week or of
-    the talk. The answer to a vote, in parentheses, has a slide of its own. ``book`` is the address of the book.
+    A comment has a session, minutes, a topic and names of slides, with a star if they are optional; with a capital
+    letter they are items of the week or of the talk. The answer to a vote, in parentheses, has a slide of its own.
+    ``book`` is the address of the book.
     """
     known = dict(re.findall(r'(?s)(?=<section id="([\w-]+)")(.+?)(?=<section id=|\Z)', "".join(slides)))
     known |= {f"{name}*": slide.replace("<footer>", "<footer>Optional: ") for name, slide in known.items()}
@@ -216,19 +219,23 @@ def decks(slides: list[str], values: dict[str, Any], book: str = "../html") -> d
     text = PART.sub(lambda to: f"[{to[1]}]({book}/book/{to[3].replace('explorer', 'explorers')}.html#{to[2]})", text)
     found = {}
     for deck in DECK.finditer(text):
-        own = POINT.findall(deck["items"])
-        items = dict([*POINT.findall(text.partition("% slides: talk\n")[2]), *own])
-        shown = deal("goals", f"# {deck['title']}", [html(own[0][1])])
-        for part, names in re.findall("% (.+?): (.+)", deck["parts"]):
-            shown += deal(part.replace(" ", "-"), f"# {part.capitalize()}", [""])
-            for name in names.split(", "):
-                if name in items:
-                    asked = re.split(r"(?<=\?) \((.+)\)$", items[name])
-                    shown += deal(name.split()[-1].lower(), f"## {name}", [html(one) for one in asked if one])
-                elif name in known:
-                    shown.append(known[name])
-                else:
-                    raise ValueError(f"book/teaching.md: no slide has the name {name} in {deck['name']}")
+        points = POINT.findall(deck["items"])
+        here = dict(known)
+        for name, told in [*POINT.findall(text.partition("% slides: talk\n")[2]), *points]:
+            bodies = [html(one) for one in re.split(r"\n\n  \((.+)\)$", told) if one]
+            here[name] = "".join(deal(name.split()[-1].lower(), f"## {name}", bodies))
+        course = re.findall("(?m)^## (.+)$", text[: deck.start("name")])[-1].replace(deck["title"], "")
+        shown = deal(deck["name"], f"# {deck['title']}", [html(f"{course}\n\n{EDITION}")])
+        shown += deal("goals", f"## {points[0][0]}", [html(points[0][1])])
+        rows = re.findall(r"% (.+?), (\S+), (.+?)(?:: (.+))?\n", deck["parts"])
+        for part in dict.fromkeys(row[0] for row in rows):
+            plan = "".join(f"- minutes {row[1]}: {row[2]}\n" for row in rows if row[0] == part)
+            shown += deal(part.replace(" ", "-"), f"# {part.capitalize()}", [html(plan)])
+            for _, minutes, topic, names in [row for row in rows if row[0] == part]:
+                for name in filter(None, names.split(", ")):
+                    if name not in here:
+                        raise ValueError(f"book/teaching.md: no slide has the name {name} in {deck['name']}")
+                    shown.append(here[name].replace("<footer>", f"<footer>{part.capitalize()}, {minutes}: {topic}. "))
         found[deck["name"]] = shown
     return found
 
@@ -272,11 +279,9 @@ def write(out: Path, values: dict[str, Any], *, mathjax: str, book: str = "../ht
     """Write the slides of the chapters into a folder; ``mathjax`` and ``book`` are addresses from its pages."""
     config = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
     macros = config["sphinx"]["config"]["mathjax3_config"]["tex"]["macros"]
-    paper = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))["references"][0]
-    authors = " and ".join(f"{author['given-names']} {author['family-names']}" for author in paper["authors"])
     slides = [slide for path in pages() for slide in slides_of(path, values)]
     links = "\n".join(f"- [{title}](#{name})" for name, title in CHAPTER.findall("".join(slides)))
-    first = html(f"# {config['title']}\n\nThe executable edition of *{paper['title']}* by {authors}")
+    first = html(f"# {config['title']}\n\n{EDITION}")
     whole = [f"<section>{first}</section>", f"<section><h1>Contents</h1><nav>{html(links)}</nav></section>", *slides]
     (out / "figures").mkdir(parents=True, exist_ok=True)
     for name, _, picture in (figure for path in pages() for figure in figures(path)):
@@ -287,18 +292,6 @@ def write(out: Path, values: dict[str, Any], *, mathjax: str, book: str = "../ht
         page = template.substitute(title=re.findall("<h1>(.+?)</h1>", deck[0])[0], slides="\n".join(deck), **options)
         (out / f"{name}.html").write_text(page, encoding="utf-8")
         print(f"{page.count('<section')} slides: {out / f'{name}.html'}")
-
-
-def _add_to_book(app: Any, exception: Exception | None) -> None:
-    if not exception and app.builder.format == "html":
-        out = Path(app.outdir) / "_static" / "slides"
-        write(out, app.config.myst_substitutions, mathjax="../mathjax", book="../..")
-
-
-def setup(app: Any) -> dict[str, bool]:
-    """Add the slides to the built book, beside its other files."""
-    app.connect("build-finished", _add_to_book)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Put MathJax and archives into the built book, so that neither a page nor a chapter needs the repository."""
+"""Put MathJax, slides and archives into the built book, so that neither a page nor a chapter needs the repository."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
-from make_slides import clean, filled
+from make_slides import clean, filled, write
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from solutions import without_solutions
 
@@ -47,10 +47,11 @@ def pack(root: Path, names: tuple[str, ...], target: Path) -> None:
     """Write files and folders to an archive, without solutions; its one folder is what ``pip install`` takes."""
     found = [path for name in names for path in ((root / name).rglob("*") if (root / name).is_dir() else [root / name])]
     files: dict[str, str | bytes] = {}
-    for path in (path for path in found if path.is_file() and "__pycache__" not in path.parts):
-        text = without_solutions(path) if path.suffix in (".ipynb", ".md") else ""
+    for path in (path for path in found if path.is_file() and path != target and "__pycache__" not in path.parts):
+        text = without_solutions(path) if path.suffix in (".ipynb", ".md", ".html") else ""
         text = MAKE.sub("", text) if path == root / "README.md" else text
-        if path.name == "homework.md":
+        text = re.sub(rf'<a href="[^"]*{target.name}">(.+?)</a>', r"\1", text)  # an archive has no link to itself
+        if path == root / "book" / "homework.md":
             text = MACRO.sub(r"\\mathrm{\1}", clean(filled(text, {})))
             files |= starters(text)
         files[path.relative_to(root).as_posix()] = text or path.read_bytes()
@@ -65,6 +66,8 @@ def _add_files(app: Any, exception: Exception | None) -> None:
         copy_mathjax(static / "mathjax")
         pack(ROOT, LIBRARY, static / "frhsic_core.zip")
         pack(ROOT, CHAPTERS, static / "chapters.zip")
+        write(static / "slides", app.config.myst_substitutions, mathjax="../mathjax", book="../..")
+        pack(Path(app.outdir), ("",), static / "book-without-solutions.zip")
 
 
 def _drop_thebe(app: Any, pagename: str, templatename: str, context: dict[str, Any], doctree: Any) -> None:
@@ -74,7 +77,7 @@ def _drop_thebe(app: Any, pagename: str, templatename: str, context: dict[str, A
 
 
 def setup(app: Any) -> dict[str, bool]:
-    """Register both hooks."""
-    app.connect("build-finished", _add_files)
+    """Register both hooks; the files are added after all others, since one archive contains the whole book."""
+    app.connect("build-finished", _add_files, priority=900)
     app.connect("html-page-context", _drop_thebe, priority=900)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -22,7 +22,13 @@ PAGE = "book/solutions"
 HOMEWORK = "book/homework"
 WEEK = re.compile(r"(?m)^\((homework-\d+)\)=\n## (.+)$")
 VARIABLE = "FRHSIC_SOLUTIONS"
-EMPTY = "(ch-solutions)=\n# Solutions to the exercises\n\nThis edition is for a course and has no solutions.\n"
+ABSENT = "This edition is for a course and has no solutions."
+EMPTY = f"(ch-solutions)=\n# Solutions to the exercises\n\n{ABSENT}\n"
+# On a page of the built book: links to solutions, and what follows the heading of the page of solutions.
+SHOWN = re.compile(
+    r'(?s)<span class="exercise-link">.*?</span></a></span>|<p><a [^>]*#solutions-[^>]*>.*?</p>\n'
+    r'|(?<=<span id="ch-solutions"></span>)(<h1>.*?</h1>).*(?=</article>)'
+)
 BOX = re.compile(r"(?ms)^(:{3,})\{dropdown\} Solutions[ \t]*\n(.*?)^\1[ \t]*$\n?")
 
 
@@ -56,8 +62,10 @@ def stripped(source: str, link: str = "") -> str:
 
 
 def without_solutions(path: Path) -> str:
-    """Return the text of a notebook or a page without its solutions."""
+    """Return the text of a notebook or a page, or of a page of the built book, without its solutions."""
     text = path.read_text(encoding="utf-8")
+    if path.suffix == ".html":
+        return SHOWN.sub(lambda found: f"{found[1]}{ABSENT}" if found[1] else "", text)
     return stripped(text) if path.suffix == ".ipynb" else BOX.sub("", text)
 
 

@@ -290,6 +290,10 @@ def test_tables_and_slides_fit_a_desk_and_text_is_on_cards_on_a_phone(page: Any,
     page.evaluate(MATHS)
     over = "(all) => all.filter((s) => s.scrollHeight > s.clientHeight || s.scrollWidth > s.clientWidth).length"
     assert page.locator("section").evaluate_all(over) == 0
+    page.keyboard.press("ArrowRight")
+    page.wait_for_function("Math.round(scrollY / innerHeight) === 1")
+    page.keyboard.press("n")
+    assert page.locator("#fig-four-ages aside").is_visible()
 
 
 def test_boxes_that_start_to_scroll_take_the_keyboard(page: Any, address: str) -> None:

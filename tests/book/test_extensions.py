@@ -12,6 +12,7 @@ import re
 import shutil
 import subprocess
 import sys
+import zipfile
 from html import unescape
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -57,7 +58,7 @@ def test_the_archive_has_what_chapters_read_and_no_solutions(extension, tmp_path
     texts = {path.relative_to(tmp_path / "chapters"): path.read_text(encoding="utf-8") for path in pages}
     assert {path: text for path, text in texts.items() if "{dropdown} Solution" in text} == {}
     homework, starters = texts[Path("book/homework.md")], [path for path in texts if "homework" in path.parts]
-    assert not re.search(r"\{[a-z:]+\}`|`make ", homework + texts[Path("README.md")])
+    assert not re.search(r"\{[a-z:]+\}`|`make |href=|repository is", homework + texts[Path("README.md")])
     assert homework.count("**Coding task: ") == len(starters) == 5
     monkeypatch.chdir(tmp_path / "chapters" / "notebooks")
     monkeypatch.delenv("FRHSIC_BOOK", raising=False)
@@ -143,11 +144,8 @@ def test_a_box_of_ours_shows_its_kind(extension, kind: str, title: str, shown: s
 
 
 def test_no_label_of_the_paper_is_in_a_title() -> None:
-    titles = [
-        title
-        for path in (ROOT / "notebooks").glob("*.md")
-        for title in re.findall(r"(?m)^[`:]{3,}\{prf:\w+\} (.+)$", path.read_text(encoding="utf-8"))
-    ]
+    text = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "notebooks").glob("*.md"))
+    titles = re.findall(r"(?m)^[`:]{3,}\{prf:\w+\} (.+)$", text)
     assert len(titles) > 30
     assert [title for title in titles if re.search(r"\w:\w|\s,", title)] == []
 
@@ -159,38 +157,25 @@ def test_punctuation_stays_with_its_formula(extension) -> None:
     assert found == f"<p>correlation {joined[0]} and {n} rows, the {joined[1]}th</p>"
 
 
-CHAPTER = """## Exercises
-
-1. (easy) Why?
-2. (hard) Why not?
-
-:::::{dropdown} Solutions
-1. Because.
-2. For another reason.
-:::::
-
-## Recap
-"""
-
-
 def published(folder: Path, solutions: str) -> dict[str, str]:
     """Return every text file of a book of one chapter, built with or without solutions."""
     book, html = folder / "source", folder / "build" / "html"
     (book / "book").mkdir(parents=True, exist_ok=True)
-    chapter = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell(f"# A chapter\n\n{CHAPTER}")])
+    exercises = "# A chapter\n\n## Exercises\n\n1. (easy) Why?\n2. (hard) Why not?\n\n"
+    answers = ":::::{dropdown} Solutions\n1. Because.\n2. For another reason.\n:::::\n\n## Recap\n"
+    chapter = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell(exercises + answers)])
     nbformat.write(chapter, book / "chapter.ipynb")
     (book / "index.md").write_text("# Book\n\n```{toctree}\nchapter\nbook/solutions\nbook/homework\n```\n")
     course = "# Homework\n\n(homework-1)=\n## Week 1\n\nHow?\n\n:::{dropdown} Solutions\nBecause of it.\n:::\n"
     (book / "book" / "homework.md").write_text(course)
     (book / "book" / "solutions.md").write_text("(ch-solutions)=\n# Solutions to the exercises\n\nTry first.\n\n")
-    settings = {"extensions": ["myst_nb", "sphinx_design", "solutions"], "html_sourcelink_suffix": ""}
-    settings |= {"nb_execution_mode": "off", "myst_enable_extensions": ["colon_fence"]}
+    settings = {"extensions": ["myst_nb", "sphinx_design", "solutions"], "html_theme": "sphinx_book_theme"}
+    settings |= {"nb_execution_mode": "off", "myst_enable_extensions": ["colon_fence"], "html_sourcelink_suffix": ""}
     conf = [f"{name} = {value!r}" for name, value in settings.items()]
     (book / "conf.py").write_text(f"import sys\nsys.path[:0] = [{str(ROOT / 'book' / '_ext')!r}]\n" + "\n".join(conf))
     command = [sys.executable, "-m", "sphinx", "-q", "-W", str(book), str(html), "-d", str(folder / "doctrees")]
-    done = subprocess.run(
-        command, capture_output=True, text=True, check=False, env=os.environ | {"FRHSIC_SOLUTIONS": solutions}
-    )
+    environment = os.environ | {"FRHSIC_SOLUTIONS": solutions}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     assert done.returncode == 0, done.stderr
     files = [file for file in html.rglob("*") if file.suffix in (".html", ".js", ".ipynb", ".md")]
     return {file.relative_to(html).as_posix(): file.read_text(encoding="utf-8") for file in files}
@@ -205,13 +190,16 @@ def test_a_course_gets_a_book_without_solutions(extension, tmp_path: Path) -> No
     assert shown == {"book/solutions.html", "searchindex.js", "_sources/chapter.ipynb", "_sources/book/homework.md"}
     assert 'id="solution-chapter-2"' in with_solutions["book/solutions.html"]
     assert re.search(r"All solutions of this chapter(?s:.*)Recap", with_solutions["chapter.html"])
-    without = published(tmp_path / "course", "no")
-    assert [name for name, text in without.items() if "Because" in text or "becaus" in text] == []
-    assert "has no solutions" in without["book/solutions.html"]
-    assert "How?" in without["book/homework.html"]
-    assert "Why?" in without["chapter.html"]
-    assert "Why?" in without["_sources/chapter.ipynb"]
-    assert "olution-chapter" not in without["chapter.html"]
+    extension("offline_assets").pack(tmp_path / "book" / "build" / "html", ("",), tmp_path / "course.zip")
+    with zipfile.ZipFile(tmp_path / "course.zip") as archive:
+        packed = {name.removeprefix("course/"): archive.read(name).decode("latin1") for name in archive.namelist()}
+    for without in (packed, published(tmp_path / "course", "no")):
+        assert {name for name, text in without.items() if "Because" in text and "_static" not in name} == set()
+        kept = {"chapter.html": "Why?", "_sources/chapter.ipynb": "Why?", "book/homework.html": "How?"}
+        kept["book/solutions.html"] = "has no solutions"
+        assert {name for name, words in kept.items() if words not in without[name]} == set()
+        assert not re.search("olution-chapter|olutions-", without["chapter.html"] + without["book/homework.html"])
+    assert "becaus" not in without["searchindex.js"]
 
 
 @pytest.mark.slow  # all figures
@@ -273,8 +261,8 @@ def test_the_solutions_of_the_homework_are_right() -> None:
     encodings = [sum(bits[:3]) == sum(bits[3:]) for bits in itertools.product((0, 1), repeat=6)]
     shown = [f"{hsic:.4f}", f"{hsic / values[0]:.4f}", f"{hsic / values[2]:.3f}", sum(encodings)]
     shown += [math.ceil(2 * math.log(20) / 0.05**2), f"{math.sqrt(math.log(2000) / math.log(20)):.2f}"]
-    # The course with practice: four people, and three age groups in two cases.
-    assert FiniteLaw([0, 1], [0, 1], np.eye(2) / 2).hsic(np.eye(2), np.eye(2)) == pytest.approx(1 / 4)
+    # The course with practice: six people, and three age groups in two cases.
+    assert FiniteLaw([0, 1], [0, 1], [[1 / 3, 1 / 6], [0, 1 / 2]]).hsic(np.eye(2), np.eye(2)) == pytest.approx(1 / 9)
     for shares in ([0.2, 0.5, 0.8], [0.65, 0.2, 0.65]):
         law = FiniteLaw([0, 1], [0, 1, 2], np.stack([1 - np.array(shares), shares]) / 3)
         shown += [f"{law.expected_squared_mmd(hired):.3g}", f"{law.hsic(hired, gram[:3, :3]):.3g}"]
@@ -341,7 +329,7 @@ def test_slides_show_the_chapters_in_their_order(extension, tmp_path) -> None:
     links = re.findall(r'href="#(\w+)">(.+?)</a>', contents)
     assert links == make_slides.CHAPTER.findall("".join(every))
     assert [name for name, _ in links] == [path.stem for path in make_slides.pages()]
-    shown = [re.sub(r"(?s)<h\d.*?</h\d>|<footer.*?</footer>|\\\[.*?\\\]|<[^>]*>", " ", slide) for slide in every]
+    shown = [re.sub(r"(?s)<(h\d|footer|aside).*?</\1>|\\\[.*?\\\]|<[^>]*>", " ", slide) for slide in every]
     shown = [unescape(re.sub(r"(?s)\\\(.*?\\\)", "x", words)) for words in shown]
     assert max(make_slides.words(words) for words in shown) <= make_slides.MOST
     wrong = ("see the first fold", "the matrix above", "the next section", "as shown below", "by Proposition 4.1 below")
@@ -352,9 +340,12 @@ def test_slides_show_the_chapters_in_their_order(extension, tmp_path) -> None:
     assert not [slide for slide in every if re.search(r"\{[a-z:]+\}`|\{\{|\$|:label:|src=.http|answer first", slide)]
     labels = r">[^<]*\b(?:thm|prop|cor|lem|def|rem|eq|fig|ch)-\w[^<]*"
     assert not [found for slide in every for found in re.findall(labels, slide)]
-    heads = ("By hand", "The idea of Theorem 3.2", "Theorem 3.2 of", "Theorem 3.2: the proof", "Definition 3.3")
+    heads = ("Fifty young", "The idea of Theorem 3.2", "Theorem 3.2 of", "Theorem 3.2: the proof", "Definition 3.3")
     assert re.search('id="disintegration".*' + ".*".join(f"<h2>{head}" for head in heads), page, re.DOTALL)
-    assert re.search(r'class="caption".*Orange.*Blue.*Left.*Right', page)
+    assert re.search(r'class="caption"><p>Orange[^<]+Blue[^<]+</p>\s*</div><aside>.*Orange.*Blue.*Left.*Right', page)
+    names, own = re.findall(r'<section id="([\w-]+)"', page), make_slides.OWN
+    assert {name for name in own if name not in names} == {"vote", "claims", "holds"}
+    assert [name for name in names if name[:4] == "fig-" and not {"title", "caption"} <= own[name].keys()] == []
 
 
 def test_each_week_has_its_slides_in_the_order_of_its_sessions(extension) -> None:
@@ -368,13 +359,18 @@ def test_each_week_has_its_slides_in_the_order_of_its_sessions(extension) -> Non
     assert [one for one in re.findall(r"index\.html#([\w-]+)", text) if f'id="{one}"' not in "".join(slides)] == []
     assert len(decks) - 1 == text.count("*Optional reading.* {cite:t}") == 8
     for week, deck in zip(make_slides.DECK.finditer(text), map("".join, decks.values()), strict=True):
-        parts = re.sub("(?<=% )[^:]+", lambda part: part[0].replace(" ", "-"), week["parts"].lower())
-        names = ["goals", *re.findall(r"[^%,:\s][^,:\n]*", parts)]
+        rows = re.findall(r"% (.+), (\d+)–(\d+), [^:\n]+:? ?(.*)", week["parts"].lower())
+        ends = ["0", *(end for _, _, end, _ in rows)]
+        assert {(before, row[1]) for before, row in zip(ends, rows, strict=False) if before != row[1]} <= {("90", "0")}
+        assert ends[-1] == ("45" if week["name"] == "talk" else "90")
+        listed = [name for part, _, _, names in rows for name in (part.replace(" ", "-"), *re.findall("[^,]+", names))]
+        names = [week["name"], "goals", *dict.fromkeys(listed)]
         found = re.findall(r'(?s)<section id="([\w-]+)"(.*?)(?=<section id|\Z)', deck)
-        assert [n + "*" * ("<footer>Optional: " in slide) for n, slide in found] == [name.split()[-1] for name in names]
-        vote = r"<h2>Vote \(1 of 2\)</h2>\s.*\?</p>\s*</section><section><h2>Vote \(2 of 2\)(?s:.*)<h2>Homework</h2>\s*"
+        assert [n + "*" * (". Optional: " in slide) for n, slide in found] == [name.split()[-1] for name in names]
+        vote = r"(?s)Huo.*<h2>Vote \(1 of 2\)</h2>.*\?</p>\s*<ul>\s*<li>A: .*<h2>Vote \(2 of 2\).*<h2>Homework</h2>\s*"
         assert week["name"] == "talk" or re.search(vote + '<p><a href="../html/book/homework.html#homework-', deck)
-        assert make_slides.unexplained([one for one in decks[week["name"]] if "<footer>Optional: " not in one]) == {}
+        assert make_slides.unexplained([one for one in decks[week["name"]] if ". Optional: " not in one]) == {}
+    assert sum("<aside></aside>" in slide for _, slide in found) == 5  # of the talk: its title, the claims, three parts
 
 
 def test_a_symbol_of_a_statement_is_introduced_before(extension) -> None:

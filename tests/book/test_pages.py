@@ -83,7 +83,7 @@ def test_no_page_is_heavy(pages: dict[Path, Page]) -> None:
 
 def test_numbers_on_the_first_page_are_the_computed_ones(book: Path, values_of_pages: dict[str, Any]) -> None:
     values = values_of_pages
-    numbers = {str(values["ledger"]["agree"]), values["example"]["after"], values["runtime"]["loop"]}
+    numbers = {str(values["ledger"]["agree"]), values["example"]["after"], values["runtime"]["few"]}
     text = (book / "book" / "intro.html").read_text("utf-8")
     assert numbers <= set(re.findall(r"<strong>([^<]*)</strong>", text))
 
