@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 import numpy as np
 from PIL import Image
-from scipy import ndimage
 
 
 class Tolerance(NamedTuple):
@@ -50,14 +49,14 @@ def difference(stored: str, drawn: str) -> str:
     versions = {image.info.get("Software") for image in images}
     allowed = OTHER_VERSION if len(versions) > 1 else SAME_VERSION
     first, second = (pixels(image) for image in images)
-    height, width = first.shape[:2]
-    if any(abs(a - b) > max(4, SIZE * a) for a, b in zip((height, width), second.shape[:2], strict=True)):
-        return f"it has {second.shape[1]} x {second.shape[0]} pixels instead of {width} x {height}"
+    height, width = first.shape[1:3]
+    if any(abs(a - b) > max(4, SIZE * a) for a, b in zip((height, width), second.shape[1:3], strict=True)):
+        return f"it has {second.shape[2]} x {second.shape[1]} pixels instead of {width} x {height}"
     common = np.maximum(first.shape, second.shape)
     first, second = _padded(first, common), _padded(second, common)
     for one, other, what in ((first, second, "is missing"), (second, first, "is new")):
         alone = _without_counterpart(one, other, allowed.reach)
-        colored = int((alone & (np.ptp(one.mean(2), axis=-1) > COLORED)).sum())
+        colored = int((alone & (np.ptp(one[0], axis=-1) > COLORED)).sum())
         if colored > allowed.colored or alone.sum() > allowed.total:
             y, x = (int(place.mean()) for place in np.nonzero(alone))
             return f"something {what} around x = {x}, y = {y} ({int(alone.sum())} pixels, {colored} of them colored)"
@@ -65,23 +64,34 @@ def difference(stored: str, drawn: str) -> str:
 
 
 def pixels(image: Image.Image) -> np.ndarray:
-    """Return an image on white as an array (height, width, 4, 3): four pixels, in [0, 1], are one pixel of the page."""
+    """Return an image on white as an array (3, height, width, 3) of colors in [0, 1].
+
+    A figure is stored at twice its size, so that four pixels are one of the page: their mean, lowest and highest color.
+    """
     white = Image.new("RGBA", image.size, "white")
-    flat = np.asarray(Image.alpha_composite(white, image.convert("RGBA")).convert("RGB"), dtype=np.float32) / 255
-    even = _padded(flat, flat.shape + np.array([1, 1, 0]))  # a figure is stored at twice its size
-    corners = [even[y:, x:][: len(flat) : 2, : flat.shape[1] : 2] for y in (0, 1) for x in (0, 1)]
-    return np.stack(corners, axis=2)
+    flat = np.asarray(Image.alpha_composite(white, image.convert("RGBA")).convert("RGB"))
+    even = _padded(flat, flat.shape + np.array([flat.shape[0] % 2, flat.shape[1] % 2, 0]), 255)
+    four = np.stack([even[y::2, x::2] for y in (0, 1) for x in (0, 1)])
+    return np.stack([four.mean(0, dtype=np.float32), four.min(0), four.max(0)]) / np.float32(255)
 
 
-def _padded(values: np.ndarray, shape: np.ndarray) -> np.ndarray:
-    return np.pad(values, [(0, int(a - b)) for a, b in zip(shape, values.shape, strict=True)], constant_values=1.0)
+def _padded(values: np.ndarray, shape: np.ndarray, white: float = 1.0) -> np.ndarray:
+    return np.pad(values, [(0, int(a - b)) for a, b in zip(shape, values.shape, strict=True)], constant_values=white)
 
 
 def _without_counterpart(one: np.ndarray, other: np.ndarray, reach: int) -> np.ndarray:
     """Return which pixels of the page have a color in ``one`` that is outside the range of colors of ``other`` nearby.
 
-    The range is that of the stored pixels: a thin line that lies on one or on two pixels of the page has the same.
+    The range is that of the stored pixels: a thin line that lies on one or on two pixels of the page has the same. Most
+    pixels have a counterpart at their own place, so only the others look around.
     """
-    window = (2 * reach + 1, 2 * reach + 1, 1)
-    low, high = ndimage.minimum_filter(other.min(2), window), ndimage.maximum_filter(other.max(2), window)
-    return ((one.mean(2) < low - SLACK) | (one.mean(2) > high + SLACK)).any(-1)
+
+    def outside(mean: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+        return ((mean < low - SLACK) | (mean > high + SLACK)).any(-1)
+
+    alone = outside(one[0], other[1], other[2])
+    y, x = np.nonzero(alone)
+    around = np.pad(other[1:], [(0, 0), (reach, reach), (reach, reach), (0, 0)], mode="edge")
+    low, high = np.lib.stride_tricks.sliding_window_view(around, (2 * reach + 1, 2 * reach + 1), axis=(1, 2))
+    alone[y, x] = outside(one[0, y, x], low[y, x].min((-2, -1)), high[y, x].max((-2, -1)))
+    return alone
