@@ -145,7 +145,7 @@ def audit_representation(
     batch = z.shape[:-2]
     n, d = z.shape[-2:]
     own = s
-    s = s.expand(*batch, *s.shape[-2:]).reshape(-1, n, s.shape[-1])
+    s = s[None] if s.ndim == 2 else s.expand(*batch, *s.shape[-2:]).reshape(-1, n, s.shape[-1])
     z = z.reshape(-1, n, d)
     parity = None
     if predictions is not None:
@@ -162,7 +162,7 @@ def audit_representation(
     parts: list[list[Tensor]] = []
     for block in torch.arange(len(z)).split(chunk_size):
         zb = z[block]
-        sb = s[block]
+        sb = s if len(s) == 1 else s[block]  # the kernels of an attribute that all models share are computed once
         values = _kernel_statistics(zb[:, keep], sb[:, keep])
         values += [distance_correlation(zb[:, keep], sb[:, keep], squared=True, estimator="unbiased")]
         for view in (linear_features(zb), random_features(zb, features=features, random_state=seed)):
