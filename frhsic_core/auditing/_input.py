@@ -369,8 +369,7 @@ def _require(names: list[str], wanted: list[str], where: str) -> None:
     shown = ", ".join(repr(name[:60]) for name in names[:40]) + (", …" if len(names) > 40 else "")
     if not wanted:
         raise ValueError(
-            f"{where} has the columns {shown}: name that of the predictions (--score) and that of the attribute "
-            "(--sensitive)."
+            f"{where} has the columns {shown}: name those of the predictions (--score) and attribute (--sensitive)."
         )
     for name in wanted:
         count = names.count(name)
@@ -408,10 +407,8 @@ def _csv_parts(path: Path, wanted: list[str]) -> Iterator[pd.DataFrame]:
     with reader:
         for part in reader:
             if part.iloc[:, len(names) :].notna().any(axis=None):
-                raise ValueError(
-                    f"{path.name} has more cells in a row than names in its header: put text that contains "
-                    f"{delimiter!r} in quotes."
-                )
+                advice = f"put text that contains {delimiter!r} in quotes."
+                raise ValueError(f"{path.name} has more cells in a row than names in its header: {advice}")
             yield part.reindex(columns=places).set_axis(wanted, axis=1)
 
 
@@ -420,9 +417,7 @@ def _parquet_parts(path: Path, wanted: list[str]) -> Iterator[pd.DataFrame]:
         import pyarrow.dataset
         import pyarrow.lib
     except ImportError:
-        raise ValueError(
-            f"{path.name} is a parquet file: install pyarrow (pip install pyarrow), or save CSV."
-        ) from None
+        raise ValueError(f"{path.name} is a parquet file: pip install pyarrow, or save CSV.") from None
     try:
         table = pyarrow.dataset.dataset(path, format="parquet", partitioning="hive")
         if not table.schema.names:

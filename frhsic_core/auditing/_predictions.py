@@ -229,15 +229,15 @@ def _missing(columns: Columns) -> list[Missing]:
     return found
 
 
-def _measures(curves: dict[str, Curve]) -> dict[str, Measure]:
+def _measures(curves: dict[str, Curve], spread: float) -> dict[str, Measure]:
     """Return the measures that follow from the curves; equalized odds needs those of both labels."""
-    found = {}
+    found, more = {}, {"equalized_odds": ("equal_opportunity", "label_0"), "gdp_over_sd": ("gdp",)}
     for name in MEASURES:
-        parts = ("equal_opportunity", "label_0") if name == "equalized_odds" else (name,)
+        parts, unit = more.get(name, (name,)), (spread or 1.0) if name == "gdp_over_sd" else 1.0
         each = [curves[part] for part in parts if part in curves]
         if len(each) == len(parts):
             # The larger of two numbers lies between the larger lower end and the larger upper end.
-            value, low, high, floor = (max(getattr(c, key) for c in each) for key in _GAP)
+            value, low, high, floor = (max(getattr(c, key) for c in each) / unit for key in _GAP)
             found[name] = Measure(value, sum(curve.n for curve in each), low, high, floor)
     return found
 
@@ -262,9 +262,7 @@ class _Work:
         rows = self._rows(column)
         s, f, weight = column.values[rows], self.columns.score.values[rows], self._weight(rows)
         if np.ptp(s) == 0:
-            raise ValueError(
-                f"{column.name!r} is constant: nothing can depend on it. Check the column, or leave it out."
-            )
+            raise ValueError(f"{column.name!r} is constant: nothing can depend on it. Check it, or leave it out.")
         nominal = bool(column.categories)
         whole = Smoother(s, weight=weight, nominal=nominal)
         everyone = np.ones(len(rows), dtype=bool)
@@ -290,10 +288,8 @@ class _Work:
         if (label := self.columns.label) is not None:
             y, told = label.values[rows], label.known[rows]
             if label.categories:
-                for value, name, rate in (
-                    (1, "equal_opportunity", "true_positives"),
-                    (0, "label_0", "false_positives"),
-                ):
+                kinds = ((1, "equal_opportunity", "true_positives"), (0, "label_0", "false_positives"))
+                for value, name, rate in kinds:
                     add(name, f, y == value)
                     if chosen is not None:
                         add(rate, chosen, y == value)
@@ -310,7 +306,8 @@ class _Work:
             tests["pvalue_given"] = self._test(f[kept], attribute[kept], rows[kept], _scaled(controls))
         unbounded = _unbounded(f, column, weight)
         bound = None if unbounded else gdp_bound(f, sensitive_features=s, delta=self.alpha)
-        numbers = _measures(curves)
+        spread = float(np.sqrt(np.cov(f, aweights=weight, ddof=0))) if np.ptp(f) else 0.0  # and not a rounding error
+        numbers = _measures(curves, spread)
         if bound is not None:
             numbers["gdp_bound"] = Measure(bound.bound, len(rows))
         numbers |= tests
@@ -321,10 +318,15 @@ class _Work:
         if chosen is not None:
             selected = curves["selected"]
             along, most = impact_ratio(selected)
-            shares = selected.mean if rates is None else rates.means.to_numpy()
             numbers["impact_ratio"] = Measure(along, len(rows), high=most)
-            ratio = float(shares.min() / shares.max()) if shares.max() > 0 else 1.0
-            numbers["impact_ratio_groups"] = Measure(ratio, len(rows))
+            low, share, high = (selected.low, selected.mean, selected.high)
+            if rates is not None:
+                low, share, high = rates.low, rates.means, rates.high
+            # The lowest rate over the highest: as estimated, and the least and the most that the intervals allow.
+            ends = ((share, share), (low, high), (high, low))
+            ratio, least, most = (float(np.clip(a.min() / b.max(), 0, 1)) if b.max() > 0 else 1.0 for a, b in ends)
+            numbers["impact_ratio_groups"] = Measure(ratio, len(rows), least, most)
+            numbers["impact_gap"] = Measure(1.0 - ratio, len(rows), 1.0 - most, 1.0 - least)
         return AttributeAudit(
             name=column.name,
             categories=column.categories,
@@ -335,7 +337,7 @@ class _Work:
             selected_groups=rates,
             bound=bound,
             unbounded=unbounded,
-            spread=float(f.std()),
+            spread=spread,
         )
 
     def performance(self) -> dict[str, float]:
@@ -371,10 +373,8 @@ class _Work:
         rows = np.flatnonzero(np.logical_and.reduce([self.columns.usable, *(column.known for column in columns)]))
         if len(rows) < MIN_ROWS:
             names = " and ".join(repr(column.name) for column in columns)
-            raise ValueError(
-                f"Number of rows in which {names} and the score are known: {len(rows)}. An audit needs at least "
-                f"{MIN_ROWS}. Add rows, or check the columns for missing values."
-            )
+            known = f"Number of rows in which {names} and the score are known: {len(rows)}."
+            raise ValueError(f"{known} Add rows, or check the columns: an audit needs at least {MIN_ROWS}.")
         return rows
 
     def _weight(self, rows: NDArray[np.intp]) -> Array | None:
@@ -495,14 +495,20 @@ def group_table(f: Array, s: Array, curve: Curve, *, weight: Array | None = None
     _, group = np.unique(np.searchsorted(edges, s, side="left"), return_inverse=True)
     levels = Smoother(group.astype(np.float64), weight=weight, nominal=True)
     means, spread = levels.means(f)
-    # Student's t because the variance of a group is estimated.
-    freedom = np.maximum(levels.effective - 1.0, 1.0)
-    half = stats.t.ppf(1.0 - 0.5 * curve.alpha, freedom) * np.sqrt(spread / levels.share / freedom)
+    tail, size = 0.5 * curve.alpha, levels.effective
+    if np.isin(f, (0.0, 1.0)).all():  # Clopper-Pearson: a group in which nobody is selected has a variance of zero
+        hits = means * size
+        low = np.nan_to_num(stats.beta.ppf(tail, hits, size - hits + 1.0), nan=0.0)
+        high = np.nan_to_num(stats.beta.ppf(1.0 - tail, hits + 1.0, size - hits), nan=1.0)
+    else:  # Student's t because the variance of a group is estimated
+        freedom = np.maximum(size - 1.0, 1.0)
+        half = stats.t.ppf(1.0 - tail, freedom) * np.sqrt(spread / levels.share / freedom)
+        low, high = means - half, means + half
     start, end = pd.Series(s).groupby(group).agg(["min", "max"]).to_numpy().T
     part = np.clip(np.searchsorted(end, curve.s, side="left"), 0, len(end) - 1)
     inside = [certain_difference(curve, part == k) for k in range(len(end))]
     table = {"start": start, "end": end, "rows": np.bincount(group), "means": means}
-    return pd.DataFrame(table | {"low": means - half, "high": means + half, "inside": inside})
+    return pd.DataFrame(table | {"low": low, "high": high, "inside": inside})
 
 
 def impact_ratio(curve: Curve) -> tuple[float, float]:

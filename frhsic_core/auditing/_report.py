@@ -142,12 +142,9 @@ class Audit:
             for attribute in [self[name]] if name else self.attributes:
                 found = attribute.numbers.get(measure)
                 if found is None:
-                    needed = "--control" if measure == "gdp_given" else "--label with two values"
-                    if measure == "calibration":
-                        needed = "--label (if it has two values, also predictions between 0 and 1)"
-                    raise ValueError(
-                        f"{measure} of {attribute.name!r} was not measured: it needs {needed} and enough people."
-                    )
+                    needed = "--label with two values (calibration: and predictions between 0 and 1)"
+                    needed = {"gdp_given": "--control", "impact_gap": "--threshold"}.get(measure, needed)
+                    raise ValueError(f"{measure} of {attribute.name!r} needs {needed} and enough people.")
                 if guaranteed and attribute.bound is None:
                     raise ValueError(f"gdp of {attribute.name!r} has no guaranteed bound: {attribute.unbounded}.")
                 bound = attribute.bound if guaranteed else None

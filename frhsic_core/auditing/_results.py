@@ -19,7 +19,7 @@ from frhsic_core.conditional._curve import Array, Curve
 PERMUTATIONS = 499  # of the tests of independence
 KHGR_RIDGE = 0.01
 # The numbers with an interval, which a threshold can be compared with.
-MEASURES = ("gdp", "equal_opportunity", "equalized_odds", "calibration", "gdp_given")
+MEASURES = ("gdp", "gdp_over_sd", "impact_gap", "equal_opportunity", "equalized_odds", "calibration", "gdp_given")
 _NAME = 60
 WIDTH, HEIGHT = 640, 420
 _LEFT, _RIGHT, _TOP = 62, 14, 16
@@ -77,7 +77,7 @@ class AttributeAudit:
     unbounded : str
         Why there is no bound: weights, bins such as "(20, 30]", or scores outside of [0, 1], whose limits are unknown.
     spread : float
-        Standard deviation of the scores.
+        Standard deviation of the scores, with their weights.
     """
 
     name: str

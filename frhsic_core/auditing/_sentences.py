@@ -20,6 +20,7 @@ from frhsic_core.registry import labels
 Audit = Any  # the result as a whole; its module imports this one
 MEANING = {
     "gdp": "mean distance between the mean score at one value of the attribute and the overall mean",
+    "gdp_over_sd": "GDP divided by the standard deviation of the scores",
     "equal_opportunity": "GDP among people with label 1",
     "equalized_odds": "the larger of the numbers for people with label 1 and with label 0",
     "calibration": "mean distance from zero of label minus score along the attribute",
@@ -30,6 +31,7 @@ MEANING = {
     "pvalue_given": "p-value given the control features",
     "impact_ratio": "lowest selection rate over the highest, along the attribute",
     "impact_ratio_groups": "the same of the groups",
+    "impact_gap": "one minus the impact ratio of the groups",
     "khgr": f"kernel HGR (ridge {KHGR_RIDGE:g})",
     **labels(("linear_r2", "nonlinear_r2")),
 }
@@ -197,9 +199,9 @@ def decision_sentences(audit: Audit, attribute: AttributeAudit) -> list[str]:
     places, rates = zip(*attribute.selection_rates(), strict=True)
     low, high = int(np.argmin(rates)), int(np.argmax(rates))
     said = [
-        f"At the threshold {number(audit.threshold or 0.0)}, {percent(rates[low])} of the {audit.unit} with {name} "
-        f"{places[low]} are selected, and {percent(rates[high])} of those with {name} {places[high]}. The impact ratio "
-        f"is {number(ratio)}, {rule} four fifths."
+        f"At the threshold {number(audit.threshold or 0.0)} (selected: at least this {short(audit.score)}), "
+        f"{percent(rates[low])} of the {audit.unit} with {name} {places[low]} are selected, and {percent(rates[high])} "
+        f"of those with {name} {places[high]}. The impact ratio is {number(ratio)}, {rule} four fifths."
     ]
     if attribute.curves["selected"].smooth:
         certain = " So it is below four fifths, by the band." if along.high < 0.8 else ""

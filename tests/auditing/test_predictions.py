@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from scipy.stats import binomtest
 
 from frhsic_core import audit, gdp_bound, gdp_curve
 from frhsic_core.auditing import Audit, gdp_score
@@ -25,16 +26,8 @@ def people(n: int = 240, seed: int = 0) -> pd.DataFrame:
     age = np.round(generator.uniform(20, 70, n))
     experience = np.clip(age - 20 + 6 * generator.normal(size=n), 0, None)
     p = 0.2 + 0.01 * experience + 0.05 * generator.random(n)
-    return pd.DataFrame(
-        {
-            "p": p,
-            "age": age,
-            "experience": experience,
-            "y": (generator.random(n) < p).astype(int),
-            "sex": np.where(generator.random(n) < 0.5, "f", "m"),
-            "w": generator.uniform(0.5, 1.5, n),
-        }
-    )
+    table = pd.DataFrame({"p": p, "age": age, "experience": experience, "y": (generator.random(n) < p).astype(int)})
+    return table.assign(sex=np.where(generator.random(n) < 0.5, "f", "m"), w=generator.uniform(0.5, 1.5, n))
 
 
 @pytest.fixture(scope="module")
@@ -44,13 +37,8 @@ def data() -> pd.DataFrame:
 
 @pytest.fixture(scope="module")
 def full(data: pd.DataFrame) -> Audit:
-    return audit(
-        data["p"],
-        sensitive_features=data[["age", "sex"]],
-        y_true=data["y"],
-        control_features=data["experience"],
-        sample_weight=data["w"],
-    )
+    given = {"y_true": data["y"], "control_features": data["experience"], "sample_weight": data["w"]}
+    return audit(data["p"], sensitive_features=data[["age", "sex"]], **given)
 
 
 def test_everything_is_measured(full: Audit, data: pd.DataFrame) -> None:
@@ -161,35 +149,43 @@ def test_gate(full: Audit) -> None:
     below, above = gap.gdp_high + 0.01, gap.gdp_low - 0.01
     statuses = {one.status for value in (below, above, gap.gdp) for one in full.check(f"gdp[age]={value}")}
     assert statuses == {0, 1, 3}
-    between = 0.5 * (gap.gdp_low + gap.gdp)
-    assert [one.status for one in full.check(f"gdp[age]={between}")] == [3]
+    assert [one.status for one in full.check(f"gdp[age]={0.5 * (gap.gdp_low + gap.gdp)}")] == [3]
     assert any(one.status for one in full.check(f"gdp[age]={below}", "calibration=0"))
     verdicts = full.check("gdp=1")
     assert [verdict.attribute for verdict in verdicts] == ["age", "sex"]
     assert "is below" in str(verdicts[0])
 
 
+def test_shrunken_scores_do_not_pass_a_gate_without_a_scale(data: pd.DataFrame) -> None:
+    """Moved towards their median, the scores rank and select the same people."""
+    p, t = data["p"], data["p"].median()
+    both = [audit(t + share * (p - t), sensitive_features=data["age"], threshold=t) for share in (1.0, 0.25)]
+    before, after = (found.check("gdp=0.05", "gdp_over_sd=0.5", "impact_gap=0.2") for found in both)
+    assert [one.status for one in (*before, *after)] == [1, 1, 1, 0, 1, 1]
+    assert after[1].estimate == pytest.approx(before[1].estimate)
+    with pytest.raises(ValueError, match="needs --threshold"):
+        audit(p, sensitive_features=data["age"]).check("impact_gap=0.2")
+    few = audit(p, sensitive_features=data["age"], threshold=p.nlargest(3).min())["age"].selected_groups
+    exact = [binomtest(round(k * n), n).proportion_ci() for k, n in zip(few.means, few.rows, strict=True)]
+    assert few[["low", "high"]].to_numpy() == pytest.approx(np.array(exact))
+    assert few["high"][few["means"] == 0].min() > 0
+    same = audit(np.full(len(p), 0.4), sensitive_features=data["age"])  # rounding errors over rounding errors
+    assert same["age"].numbers["gdp_over_sd"].high < 1e-12
+
+
 def test_the_metric_is_the_number_of_the_audit(full: Audit, data: pd.DataFrame) -> None:
     options = {"sensitive_features": data["age"], "sample_weight": data["w"]}
     assert gdp_score(None, data["p"], **options) == pytest.approx(full["age"].curve.gdp)
+    options["sensitive_features"] = data["age"][3:].reindex(data.index)
     with pytest.raises(ValueError, match="no row has a prediction"):
-        gdp_score(
-            None,
-            data["p"].where(data.index < 3),
-            **options | {"sensitive_features": data["age"][3:].reindex(data.index)},
-        )
+        gdp_score(None, data["p"].where(data.index < 3), **options)
 
 
 def test_inside_a_metric_frame(data: pd.DataFrame) -> None:
     """Of fairlearn: the numeric attribute is a sample parameter, the frame groups by the categorical one."""
     fairlearn = pytest.importorskip("fairlearn.metrics")
-    frame = fairlearn.MetricFrame(
-        metrics=gdp_score,
-        y_true=data["y"],
-        y_pred=data["p"],
-        sensitive_features=data["sex"],
-        sample_params={"sensitive_features": data["age"]},
-    )
+    options = {"sensitive_features": data["sex"], "sample_params": {"sensitive_features": data["age"]}}
+    frame = fairlearn.MetricFrame(metrics=gdp_score, y_true=data["y"], y_pred=data["p"], **options)
     women = data["sex"] == "f"
     expected = gdp_score(None, data["p"][women], sensitive_features=data["age"][women])
     assert frame.by_group["f"] == pytest.approx(expected)
@@ -218,7 +214,7 @@ def test_a_scorecard_has_no_calibration_but_everything_else(data: pd.DataFrame) 
     assert card.gdp == pytest.approx(550 * plain.gdp)
     assert "Calibration is not measured" in str(card)
     assert "calibration" in audit(1.1 * data["p"] - 0.05, **options)["age"].curves  # as of a linear model
-    with pytest.raises(ValueError, match=r"calibration of 'age' was not measured.*between 0 and 1"):
+    with pytest.raises(ValueError, match=r"calibration of 'age' needs.*between 0 and 1"):
         card.check("calibration=1")
     assert "calibration" in audit(300 + 550 * data["p"], **options | {"y_true": 600 + 9 * data["p"]})["age"].curves
 

@@ -217,6 +217,10 @@ def test_what_the_threshold_decides(case) -> None:
     rates = [np.average(chosen[part], weights=w[part]) for part in parts]
     np.testing.assert_allclose(groups.means, rates)
     assert by_group.value == pytest.approx(min(rates) / max(rates))
+    ends = [groups.low.min() / groups.high.max(), min(groups.high.min() / groups.low.max(), 1.0)]
+    assert [by_group.low, by_group.high] == pytest.approx(np.maximum(ends, 0.0))
+    gap = found.check("impact_gap=0.2")[0]
+    assert (gap.estimate, gap.low, gap.high) == pytest.approx((1 - by_group.value, 1 - by_group.high, 1 - by_group.low))
     k, j = int(np.argmin(rates)), int(np.argmax(rates))
     verdict = "below" if min(rates) / max(rates) < 0.8 else "not below"
     said = next(said for said in found.sentences if said.startswith("At the threshold 0.4"))
@@ -259,7 +263,9 @@ def test_is_this_much(case) -> None:
     text = str(found)
     if not (curve.is_flat and found.pvalue > 0.05):
         assert f"The mean gap is {number(found.gdp / found.floor)} times" in text
-    share = found.gdp / data["p"].std(ddof=0)
+    mean = np.average(data["p"], weights=data["w"])
+    share = found.gdp / np.sqrt(np.average((data["p"] - mean) ** 2, weights=data["w"]))
+    assert found["s"].numbers["gdp_over_sd"].value == pytest.approx(share)
     assert f"It is {share:.0%} of the standard deviation" in text
     said = next((said for said in found.sentences if said.startswith("On average")), None)
     if said is not None:

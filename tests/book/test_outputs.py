@@ -24,13 +24,13 @@ CELL = re.compile(r"(?:" + "|".join(sorted(KEYS, key=len, reverse=True)) + r")(?
 SHOWN = {
     # The frame of an audit.
     "audit_your_model": {"by_chance", "distance_correlation", "equal_opportunity", "equalized_odds", "gdp"}
-    | {"gdp_bound", "gdp_given", "linear_r2", "nonlinear_r2", "normalized_hsic", "pvalue_given", "pvalue_given_label"}
-    | {"test_score", "habit_1", "habit_2"},
+    | {"gdp_bound", "gdp_given", "gdp_over_sd", "linear_r2", "nonlinear_r2", "normalized_hsic", "pvalue_given"}
+    | {"pvalue_given_label", "test_score", "habit_1", "habit_2"},
     # Also the paper's own 50-50-n_out, and the label of its figure.
     "ledger": {"reg_gdp", "within_spread", "n_out", "lambda_selection"},
     "theorem_map": {path.stem for path in (ROOT / "frhsic_core" / "paper" / "statements").glob("*.py")},
     "watch_frhsic": {"test_score", "habit_1", "habit_2"},
-    "which_remedy": {"adjust_scores", "audit_adjusted", "audit_original"},  # the last two are files
+    "which_remedy": {"adjust_scores", "adjusted_score", "audit_adjusted", "audit_original", "frhsic_core"},
 }
 
 

@@ -133,8 +133,7 @@ def test_exit_codes(tmp_path: Path) -> None:
     assert torch.get_num_threads() == 1  # the matrices are small
     value = json.loads((tmp_path / "r.json").read_text())["attributes"][0]["numbers"]["gdp"]
     assert run(tmp_path, None, *COLUMNS, "--fail-above", "gdp=0.01").exit_code == 1
-    middle = 0.5 * (value["low"] + value["high"])
-    undecided = run(tmp_path, None, *COLUMNS, "--fail-above", f"gdp[age]={middle}")
+    undecided = run(tmp_path, None, *COLUMNS, "--fail-above", f"gdp[age]={0.5 * (value['low'] + value['high'])}")
     assert undecided.exit_code == 3
     assert "is not significantly different from the threshold" in texts(undecided)
     # 600 rows cannot guarantee what the interval is below.
@@ -225,9 +224,8 @@ def test_adjust_fits_saves_and_applies(tmp_path: Path) -> None:
     # On the rows that fit it, the adjustment looks too good: the gap is that of one half, adjusted by the other.
     second = np.random.default_rng(0).permutation(299) % 2 == 1
     fitted = ScoreAdjuster().fit(known["p"][~second], sensitive_features=known["age"][~second])
-    left = gdp_curve(
-        fitted.transform(known["p"][second], sensitive_features=known["age"][second]), known["age"][second]
-    )
+    other = known[second]
+    left = gdp_curve(fitted.transform(other["p"], sensitive_features=other["age"]), other["age"])
     assert f"leaves {left.gdp:.3g} (" in texts(result)
     assert f"--sensitive age --label LABEL --score p, and the same with --score {written.columns[-1]}." in texts(result)
     page = out.with_suffix(".html").read_text(encoding="utf-8")
