@@ -12,7 +12,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 TOP = "the modules at the top"
 LINES = {
-    TOP: 1957,  # goal: 1,500 without bounds.py; 41 lines more for the median distance of rows in a third of the time
+    TOP: 1962,  # goal: 1,500 without bounds.py; 46 lines more for medians of one sample or many in a third of the time
     "joint": 4000,  # goal: 4,000; a million rows by small ranks or sorted columns, tests given C, kernels for a GPU
     "conditional": 965,  # goal: 1,000
     "laws": 905,  # goal: 1,400
@@ -57,14 +57,10 @@ def test_no_folder_of_the_library_outgrows_its_number() -> None:
     assert len(found) <= MODULES
 
 
-def test_the_extensions_of_the_book_do_not_outgrow_theirs() -> None:
+def test_neither_the_tests_nor_the_extensions_of_the_book_outgrow_theirs() -> None:
     """The explorers do not count: an interactive picture has no standard extension."""
-    found = lines(ROOT / "book" / "_ext")
+    tests, extensions = lines(ROOT / "tests"), lines(ROOT / "book" / "_ext")
     for name in ("explorers.py", "frontier_data.py", "representation_data.py"):
-        found.pop(name)
-    assert found.total() <= EXTENSIONS, largest(found)
-
-
-def test_the_tests_do_not_outgrow_theirs() -> None:
-    found = lines(ROOT / "tests")
-    assert found.total() <= TESTS, largest(found)
+        extensions.pop(name)
+    assert tests.total() <= TESTS, largest(tests)
+    assert extensions.total() <= EXTENSIONS, largest(extensions)

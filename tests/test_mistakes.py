@@ -357,12 +357,13 @@ OWN: list[Row] = [
      ValueError, "basis"),
     # The model
     ("a classifier without probabilities", lambda: adjusted(model=LinearSVC()), TypeError, "CalibratedClassifierCV"),
-    ("a regressor for classes", lambda: compare(learners={"ridge": Ridge()}), TypeError, "Ridge has no predict_pr"),
+    *((f"no classifier: {name}", lambda it=it: compare(learners={"mine": it}), TypeError, f"{name} has no predict_pr")
+      for name, it in {"Ridge": Ridge(), "int": 3}.items()),
     *((f"a classifier for numbers: {name}", call, TypeError, "is a classifier, but y has numbers") for name, call in {
         "compared": lambda: compare(y=SKILL, learners={"logistic": LogisticRegression()}),
         "adjusted": lambda: AdjustedRegressor(LogisticRegression()).fit(X, SKILL, sensitive_features=AGE)}.items()),
     ("a model that is not fitted", lambda: adjusted(cv="prefit"), NotFittedError, "not fitted yet"),
-    ("predictions from fewer columns", lambda: compare().fit_best(X, Y, sensitive_features=AGE).predict(X[["luck"]]),
+    ("fewer columns later", lambda: compare().fit_best(X, Y, sensitive_features=AGE, within=1).predict(X[["luck"]]),
      ValueError, "feature names"),
     # X and y
     *((f"no columns: {name}", lambda fit=fit, x=x: fit(x), ValueError, r"X has 0 feature\(s\).*with columns")

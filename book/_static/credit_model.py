@@ -3,16 +3,19 @@
     python credit_model.py                              # invented applicants; the script first trains a model
     python credit_model.py applicants.csv               # your applicants; it first trains a model on a third of them
     python credit_model.py applicants.csv model.joblib  # your applicants and your model, a scikit-learn classifier
+    python credit_model.py applicants.csv model.joblib --age alter --outcome status --bad late --limit 0.04
 
 The file has one row for each applicant, with the age and the outcome but without identifiers. Your model must have been
-fitted on a DataFrame with the same names of columns, and not on these people. Write the names of your table into the
-lines below. The script needs frhsic_core, and it writes to the current folder.
+fitted on a DataFrame with the same names of columns, and not on these people. The options name the columns and the bad
+outcome. The script needs frhsic_core, and it writes to the current folder.
 """
 
 from __future__ import annotations
 
+import argparse
 import sys
 import textwrap
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,11 +31,29 @@ from sklearn.preprocessing import OneHotEncoder
 
 from frhsic_core import AdjustedClassifier, audit, gdp, gdp_curve
 
-AGE, OUTCOME, BAD = "age", "default", "yes"  # two columns, and the outcome whose probability p the model predicts
-LIMIT = 0.05  # your own choice: the model is adjusted unless the whole interval of GDP (mean gap along age) is below
+OPTIONS = argparse.Namespace(
+    age="age",
+    outcome="default",
+    bad="yes",  # the outcome whose probability p the model predicts
+    limit=0.05,  # your own choice: the model is adjusted unless the whole interval of GDP (mean gap along age) is below
+)
 BLEND = None  # save (1 − t) · original + t · adjusted; None: the smallest of BLENDS that is below the limit
 BLENDS = (0.25, 0.5, 0.75, 1.0)
 APPROVED = 0.7  # share of the applicants who are chosen, for example for a credit or an interview
+
+
+def read_options(arguments: Sequence[str]) -> tuple[str | None, str | None]:
+    """Read the options, and return the names of the table and of the model."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("table", nargs="?", help="CSV file with one row for each applicant")
+    parser.add_argument("model", nargs="?", help="fitted scikit-learn classifier, saved with joblib")
+    parser.add_argument("--age", help="column of the age")
+    parser.add_argument("--outcome", help="column of the outcome")
+    parser.add_argument("--bad", help="value of the bad outcome, whose probability the model predicts")
+    parser.add_argument("--limit", type=float, help="largest GDP that you accept")
+    found = parser.parse_args(arguments, argparse.Namespace(**vars(OPTIONS)))
+    vars(OPTIONS).update((name, getattr(found, name)) for name in vars(OPTIONS))
+    return found.table, found.model
 
 
 def invented_applicants(n: int = 9000) -> pd.DataFrame:
@@ -53,21 +74,24 @@ def train(people: pd.DataFrame) -> Any:
     words = OneHotEncoder(handle_unknown="ignore", min_frequency=20, sparse_output=False)
     columns = make_column_transformer((words, make_column_selector(dtype_exclude="number")), remainder="passthrough")
     trees = HistGradientBoostingClassifier(learning_rate=0.05, random_state=0)
-    return make_pipeline(columns, trees).fit(people.drop(columns=[AGE, OUTCOME]), people[OUTCOME])
+    X = people.drop(columns=[OPTIONS.age, OPTIONS.outcome])
+    return make_pipeline(columns, trees).fit(X, people[OPTIONS.outcome])
 
 
 def check(table: pd.DataFrame, model: Any) -> None:
     """Stop with a sentence that says what to change. The model is None if the script has yet to train it."""
-    if not {AGE, OUTCOME} < set(table):
-        sys.exit(f"Set AGE, OUTCOME and BAD at the top of this script; a model needs more columns. Yours: {[*table]}.")
-    known, needed = table.dropna(subset=[AGE, OUTCOME]), 200 if model is None else 150
-    counts = known[OUTCOME].value_counts().to_dict()
-    if BAD not in counts or len(counts) != 2:
-        sys.exit(f"Set BAD, now {BAD!r}, or change the column {OUTCOME!r} to two values. It has {list(counts)[:9]}.")
+    if not {OPTIONS.age, OPTIONS.outcome} < set(table):
+        sys.exit(f"Name your columns: --age, --outcome and --bad. A model needs more columns. Yours: {[*table]}.")
+    known, needed = table.dropna(subset=[OPTIONS.age, OPTIONS.outcome]), 200 if model is None else 150
+    ages, outcomes = known[OPTIONS.age], known[OPTIONS.outcome]
+    counts = outcomes.value_counts().to_dict()
+    OPTIONS.bad = next((value for value in counts if str(value) == OPTIONS.bad), OPTIONS.bad)  # a number or a word
+    if OPTIONS.bad not in counts or len(counts) != 2:
+        sys.exit(f"Set --bad, now {OPTIONS.bad!r}: {OPTIONS.outcome!r} needs two values and has {list(counts)[:9]}.")
     if len(known) < needed or min(counts.values()) < 30:
         sys.exit(f"Add people: {needed} with known age and outcome, 30 with each outcome. Now there are {counts}.")
-    if not pd.api.types.is_numeric_dtype(known[AGE]) or known[AGE].nunique() < 2:
-        sys.exit(f"Write different numbers without units into the column {AGE!r}. It has {known[AGE].iloc[0]}.")
+    if not pd.api.types.is_numeric_dtype(ages) or ages.nunique() < 2:
+        sys.exit(f"Write different numbers without units into the column {OPTIONS.age!r}. It has {ages.iloc[0]}.")
     if model is None:
         return
     if lacking := [name for name in ("predict_proba", "feature_names_in_") if not hasattr(model, name)]:
@@ -81,55 +105,65 @@ def check(table: pd.DataFrame, model: Any) -> None:
 def good_score(model: Any, people: pd.DataFrame) -> np.ndarray:
     """Return 1 − p, so that a high score is good and people above a threshold are approved."""
     p = model.predict_proba(people[list(model.feature_names_in_)])
-    return 1 - p[:, list(model.classes_).index(BAD)]
+    return 1 - p[:, list(model.classes_).index(OPTIONS.bad)]
 
 
-def describe(name: str, model: Any, people: pd.DataFrame) -> tuple[Any, float, float]:
-    """Write a report, print what the model does, and return GDP beside the limit, the AUC and the calibration error."""
-    score, repaid = good_score(model, people), (people[OUTCOME] != BAD).astype(int)
+def bad_share(good: Any, approved: Any) -> str:
+    """Return how many of the approved people have the bad outcome."""
+    return f"{1 - good[approved].mean():.1%} of the approved have {OPTIONS.outcome} = {OPTIONS.bad}"
+
+
+def describe(name: str, model: Any, people: pd.DataFrame) -> dict[str, Any]:
+    """Write a report, print what the model does, and return its numbers."""
+    score, repaid = good_score(model, people), (people[OPTIONS.outcome] != OPTIONS.bad).astype(int)
     lowest, *higher = np.unique(score)
     cut = max(np.quantile(score, 1 - APPROVED), min(higher, default=lowest))  # each model needs its own
-    found = audit(score, sensitive_features=people[AGE], y_true=repaid, threshold=cut if higher else None, model=name)
+    threshold = cut if higher else None
+    found = audit(score, sensitive_features=people[OPTIONS.age], y_true=repaid, threshold=threshold, model=name)
     found.save(f"audit_{name}.html")
-    (low, high), auc, error = found.interval, found.performance["auc"], found[AGE].numbers["calibration"].value
-    young, old = people[AGE] <= people[AGE].quantile(0.25), people[AGE] >= people[AGE].quantile(0.75)
+    numbers, (low, high), auc = found[OPTIONS.age].numbers, found.interval, found.performance["auc"]
+    error, share = numbers["calibration"].value, numbers["gdp_over_sd"].value
+    young, old = (people[OPTIONS.age].quantile(share) for share in (0.25, 0.75))
     ok = score >= cut
-    print(f"{name} GDP {found.gdp:.2f} ({low:.2f} to {high:.2f}), AUC {auc:.2f}, calibration error {error:.3f}")
-    ratio = min(ok[young].mean(), ok[old].mean()) / max(ok[young].mean(), ok[old].mean(), 1e-9)
-    rates = f"{ok[young].mean():.0%} of the youngest quarter, {ok[old].mean():.0%} of the oldest, ratio {ratio:.2f}"
-    bad = f"{1 - repaid[ok].mean():.1%} of the approved have {OUTCOME} = {BAD}"
-    print(f"{name} approved {ok.mean():.0%} ({rates}); {bad}")
+    rates = ok[people[OPTIONS.age] <= young].mean(), ok[people[OPTIONS.age] >= old].mean()
+    ratio = min(rates) / max(*rates, 1e-9)
+    gap = f"GDP {found.gdp:.2f} ({low:.2f} to {high:.2f}), GDP / sd {share:.2f}"
+    print(f"{name} {gap}, AUC {auc:.2f}, calibration error {error:.3f}")
+    quarters = f"{rates[0]:.0%} of the youngest quarter, {rates[1]:.0%} of the oldest, ratio {ratio:.2f}"
+    print(f"{name} approved {ok.mean():.0%} ({quarters}); {bad_share(repaid, ok)}")
     if abs(ok.mean() - APPROVED) > 0.02:
         print(f"{name}: people with equal scores are approved together, so the share is not {APPROVED:.0%}.")
-    (verdict,) = found.check(f"gdp={LIMIT}")
-    return verdict, auc, error
+    (verdict,) = found.check(f"gdp={OPTIONS.limit}")
+    return {"verdict": verdict, "auc": auc, "error": error, "share": share, "ratio": ratio, "cut": cut}
 
 
 def smallest_blend(model: Any, adjusted: Any, people: pd.DataFrame) -> float:
     """Return the smallest weight of the adjusted score for which GDP's whole interval is below the limit, or 1."""
     old, new = good_score(model, people), good_score(adjusted, people)
-    below = [t for t in BLENDS if gdp_curve((1 - t) * old + t * new, people[AGE]).gdp_high <= LIMIT]
+    below = [t for t in BLENDS if gdp_curve((1 - t) * old + t * new, people[OPTIONS.age]).gdp_high <= OPTIONS.limit]
     return min(below, default=1.0)
 
 
 def describe_blends(model: Any, adjusted: Any, people: pd.DataFrame, saved: float) -> None:
     """Print what other weights t would give: the score (1 − t) · original + t · fully adjusted."""
-    old, new, repaid = good_score(model, people), good_score(adjusted, people), people[OUTCOME] != BAD
+    old, new, repaid = good_score(model, people), good_score(adjusted, people), people[OPTIONS.outcome] != OPTIONS.bad
     for t in sorted({*BLENDS} - {saved}):
         score = (1 - t) * old + t * new
         ok = score >= np.quantile(score, 1 - APPROVED)
-        bad = f"{1 - repaid[ok].mean():.1%} of the approved have {OUTCOME} = {BAD}"
-        print(f"blend t = {t:g}: GDP {gdp(score, people[AGE]):.2f}, AUC {roc_auc_score(repaid, score):.2f}; {bad}")
+        gap = gdp(score, people[OPTIONS.age])
+        auc, bad = roc_auc_score(repaid, score), bad_share(repaid, ok)
+        print(f"blend t = {t:g}: GDP {gap:.2f}, GDP / sd {gap / score.std():.2f}, AUC {auc:.2f}; {bad}")
 
 
-def main(table_file: str | None = None, model_file: str | None = None) -> None:
+def main(*arguments: str) -> None:
     """Audit, adjust, audit again, and save."""
+    table_file, model_file = read_options(arguments)
     if absent := [file for file in (table_file, model_file) if file is not None and not Path(file).is_file()]:
         sys.exit(f"There is no file {absent[0]} in this folder.")
     table = invented_applicants() if table_file is None else pd.read_csv(table_file)
     model = None if model_file is None else joblib.load(model_file)  # load only files that you trust
     check(table, model)
-    table = table.dropna(subset=[AGE, OUTCOME]).sample(frac=1, random_state=0)
+    table = table.dropna(subset=[OPTIONS.age, OPTIONS.outcome]).sample(frac=1, random_state=0)
     written = "audit_original (.html, .json, .md)"
     if model is None:
         if Path("credit_model.joblib").exists():
@@ -139,50 +173,63 @@ def main(table_file: str | None = None, model_file: str | None = None) -> None:
         joblib.dump(model, "credit_model.joblib")
     first, second, others = (table[k::3] for k in range(3))  # to adjust, to choose a blend, to audit it
 
-    (verdict,) = audit(good_score(model, first), sensitive_features=first[AGE]).check(f"gdp={LIMIT}")
-    print(verdict)
-    if verdict.outcome == "below":
+    curve = gdp_curve(good_score(model, first), first[OPTIONS.age])
+    if curve.gdp_high <= OPTIONS.limit:
         describe("original", model, first)
         print(f"GDP is below your limit, so nothing is adjusted. Written: {written}")
         return
 
-    X, y = first[list(model.feature_names_in_)], first[OUTCOME]
+    X, y = first[list(model.feature_names_in_)], first[OPTIONS.outcome]
     full = AdjustedClassifier(model, method="project", cv="prefit")  # later it needs the model's columns only
-    full.fit(X, y, sensitive_features=first[AGE])
+    full.fit(X, y, sensitive_features=first[OPTIONS.age])
     blend = smallest_blend(model, full, second) if BLEND is None else BLEND
     both = [("original", FrozenEstimator(model)), ("full", FrozenEstimator(full))]  # frozen: not fitted again
     adjusted = VotingClassifier(both, voting="soft", weights=[1 - blend, blend]).fit(X, y)  # their weighted mean
 
     print(f"On {len(others):,} people on whom nothing was fitted or chosen (adjusted: the blend t = {blend:g}):")
-    _, auc, error = describe("original", model, others)
-    verdict, new_auc, new_error = describe("adjusted", adjusted, others)
+    old, new = describe("original", model, others), describe("adjusted", adjusted, others)
     describe_blends(model, full, others, blend)
-    below = verdict.outcome == "below"
-    print(f"The adjusted model is {'' if below else 'not shown to be '}below the limit: {verdict}")
+    below = new["verdict"].outcome == "below"
+    print(f"The adjusted model is {'' if below else 'not shown to be '}below the limit: {new['verdict']}")
     joblib.dump(adjusted, "adjusted_model.joblib")
     scores = {"score": good_score(model, others), "adjusted_score": good_score(adjusted, others)}
     scores = {name + "_of_model" * (name in others): score for name, score in scores.items()}  # keep your columns
     others.assign(**scores).to_csv("scored.csv", index=False)
     print(f"Written: {written}, audit_adjusted (.html, .json, .md), adjusted_model.joblib, scored.csv\n")
     meaning = (
-        f"What it means. The AUC changes from {auc:.2f} to {new_auc:.2f}. The AUC is the probability that a person "
-        f"with {OUTCOME} = {BAD} scores lower than one without, so a lower AUC is a worse ranking. The calibration "
-        "error, the mean distance along age between the score and the share of people with the good outcome, changes "
-        f"from {error:.3f} to {new_error:.3f}. If outcomes depend on age, a score with the same mean at every age "
-        "cannot be calibrated at every age. "
+        f"What it means. The AUC changes from {old['auc']:.2f} to {new['auc']:.2f}. The AUC is the probability that a "
+        f"person with {OPTIONS.outcome} = {OPTIONS.bad} scores lower than one without, so a lower AUC is a worse "
+        "ranking. The calibration error, the mean distance along age between the score and the share of people with "
+        f"the good outcome, changes from {old['error']:.3f} to {new['error']:.3f}. If outcomes depend on age, a score "
+        "with the same mean at every age cannot be calibrated at every age. GDP also falls if all scores move closer "
+        "together, which changes no decision. So compare GDP divided by the standard deviation (sd) of the scores: it "
+        f"changes from {old['share']:.2f} to {new['share']:.2f}. "
     )
-    bad = int((others[OUTCOME] == BAD).sum())
+    if new["ratio"] < 0.8:
+        meaning += f"The ratio of the approval rates, {new['ratio']:.2f}, is still below four fifths (0.8). "
+    bad = int((others[OPTIONS.outcome] == OPTIONS.bad).sum())
     chance = 0.5 + (len(others) / (3 * bad * (len(others) - bad))) ** 0.5  # a random score has a larger AUC in 1 of 40
     if not below:
-        meaning += f"Do not use the adjusted score: GDP is not shown to be below {LIMIT}. Try more people."
-    elif new_auc <= chance:
+        meaning += f"Do not use the adjusted score: GDP is not shown to be below {OPTIONS.limit}. Try more people."
+    elif new["auc"] <= chance:
         meaning += f"Do not use the adjusted score: the AUC is not above {chance:.2f}, which chance can reach."
     else:
         meaning += "If policy and law allow it, use the adjusted score to rank and approve people. "
         meaning += "Use the original p for prices and provisions."
-    if AGE in model.feature_names_in_:
-        meaning += f" The model reads {AGE}, so the adjusted model needs it of every applicant, too."
+    if OPTIONS.age in model.feature_names_in_:
+        meaning += f" The model reads {OPTIONS.age}, so the adjusted model needs it of every applicant, too."
     print(textwrap.fill(meaning, 100))
+    if "Do not use" in meaning:
+        return
+    deployment = (
+        "To deploy the adjusted model, install the same versions of frhsic_core and scikit-learn on the machine that "
+        'scores. There, model = joblib.load("adjusted_model.joblib") and '
+        "p = model.predict_proba(t[list(model.feature_names_in_)]) for a table t. Approve people whose 1 − p, with p "
+        f"the probability of {OPTIONS.bad}, is at least {new['cut']:.3f} (the original model: {old['cut']:.3f}). Audit "
+        f"the scores of every month: frhsic audit scored.csv --score adjusted_score --sensitive {OPTIONS.age} "
+        f"--threshold {new['cut']:.3f} --fail-above gdp={OPTIONS.limit:g}"
+    )
+    print("\n" + textwrap.fill(deployment, 100, break_long_words=False, break_on_hyphens=False))
 
 
 if __name__ == "__main__":

@@ -236,13 +236,9 @@ class ScoreAdjuster(BaseEstimator):
         self._validate_params()
         values, frame = _read(scores, sensitive_features, to_fit=True)
         if len(values) < _FEWEST:
-            raise ValueError(
-                f"the number of scores is {len(values)}: an adjustment needs at least {_FEWEST} to be fitted."
-            )
+            raise ValueError(f"the number of scores is {len(values)}: a fit needs at least {_FEWEST}.")
         if len(np.unique(values)) <= 2:
-            raise ValueError(
-                "scores is constant or has two values: adjust the probabilities behind them, then apply the threshold."
-            )
+            raise ValueError("scores is constant or has two values: adjust the probabilities, then apply a threshold.")
         probabilities = bool(values.min() >= 0.0 and values.max() <= 1.0)
         adjustment = Adjustment(self.method, classifier=probabilities)
         self.adjustment_ = adjustment.fit(logits(values) if probabilities else values, frame)
@@ -423,11 +419,10 @@ class _Adjusted:
         frame = attributes_to_fit(self, X, sensitive_features, predicts_without=self.method == "project")
         if frame is not None and is_classifier(self):
             warn_of_few(y)
-        given = self.estimator
-        require_predictions(given, classes=is_classifier(self))
+        require_predictions(self.estimator, classes=is_classifier(self))
         if self.cv == "prefit":
-            check_is_fitted(given)
-        self.estimator_ = given if self.cv == "prefit" else clone(given).fit(X, y)
+            check_is_fitted(self.estimator)
+        self.estimator_ = self.estimator if self.cv == "prefit" else clone(self.estimator).fit(X, y)
         self.adjustment_ = None
         if frame is not None:
             adjustment = Adjustment(self.method, classifier=is_classifier(self))

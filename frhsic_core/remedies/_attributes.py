@@ -37,10 +37,8 @@ def read_attributes(s: ArrayLike, other: Any, *, name: str = "X", to_fit: bool =
     frame = {}
     for column in columns:
         if column.missing:
-            raise ValueError(
-                f"sensitive_features has {column.missing} missing or infinite values (column {column.name}): drop "
-                "those rows first."
-            )
+            many = f"{column.missing} missing or infinite values (column {column.name})"
+            raise ValueError(f"sensitive_features has {many}: drop those rows first.")
         words = np.array(column.categories, dtype=object)
         values = words[column.values.astype(int)] if column.categories else column.values
         frame[column.name] = pd.Series(values, dtype=values.dtype)  # pandas would make text a type of its own
@@ -70,11 +68,8 @@ def warn_of_few(y: np.ndarray) -> None:
     """Warn if one of two classes is rare."""
     kinds, counts = np.unique(y, return_counts=True)
     if 2 <= counts.min() < FEW:
-        warn_caller(
-            f"y has the class {kinds.tolist()[counts.argmin()]!r} only {counts.min()} times: with fewer than {FEW} "
-            "samples of a class, scores and their dependence on S are mostly noise.",
-            FitWarning,
-        )
+        rare = f"y has the class {kinds.tolist()[counts.argmin()]!r} only {counts.min()} times"
+        warn_caller(f"{rare}: with fewer than {FEW}, scores and their dependence on S are mostly noise.", FitWarning)
 
 
 def checked_features(estimator: Any, X: Any, *, reset: bool, **checks: Any) -> Any:

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 from scipy import sparse, stats
 from sklearn.base import BaseEstimator, clone
+from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.metrics import r2_score, roc_auc_score
@@ -97,6 +98,16 @@ def learner(name: Any, task: str) -> Any:
     return booster(max_iter=100, learning_rate=0.06, max_leaf_nodes=15, min_samples_leaf=20, random_state=0)
 
 
+def without_steps(name: Any) -> tuple[Pipeline | None, Any]:
+    """Return the steps of a pipeline that chooses columns of a table, and its model; None before other learners."""
+    parts = name.get_params().values() if isinstance(name, BaseEstimator) else ()
+    if not any(isinstance(part, ColumnTransformer) for part in parts):
+        return None, name
+    if not isinstance(name, Pipeline):
+        raise TypeError(f"{type(name).__name__} wraps a pipeline that chooses columns: pass the pipeline instead.")
+    return clone(name[:-1]), name[-1]
+
+
 def score_of(predicted: np.ndarray, y: np.ndarray, *, task: str) -> float:
     """Return R² of a regression, or AUC of a classification with labels 0 and 1."""
     return float(r2_score(y, predicted) if task == "regression" else roc_auc_score(y, predicted))
@@ -129,12 +140,14 @@ Sample = tuple[Any, np.ndarray, pd.DataFrame]  # X as given, the target (0 and 1
 class FittedRemedy:
     """One remedy at full strength with one learner; a call returns predictions (probabilities) of new samples.
 
-    ``lam`` and ``seed`` are those of a trained encoder.
+    ``lam`` and ``seed`` are those of a trained encoder. The first steps of a pipeline that chooses columns are fitted
+    on the table as it is, and the remedy stands between them and the last step.
     """
 
     def __init__(self, key: str, name: Any, train: Sample, *, task: str, lam: float = 1.0, seed: int = 0) -> None:
         x, y, s = train
-        self.columns = fit_columns(x)
+        self.steps, name = without_steps(name)
+        self.columns = fit_columns(x) if self.steps is None else None
         remedy = REMEDIES[key]
         numbers = task == "regression"
         self.how = "predict" if numbers else "predict_proba"
@@ -152,9 +165,12 @@ class FittedRemedy:
             more = {"change__sensitive_features": s}
         else:
             model, more = learner(name, task), {}
-        self.model = model.fit(self._inputs(x, s), y, **more)
+        self.model = model.fit(self._inputs(x, s, y), y, **more)
 
-    def _inputs(self, x: Any, s: pd.DataFrame | None) -> np.ndarray:
+    def _inputs(self, x: Any, s: pd.DataFrame | None, y: np.ndarray | None = None) -> np.ndarray:
+        if self.steps is not None:
+            x = self.steps.transform(x) if y is None else self.steps.fit_transform(x, y)
+            x = x.toarray() if sparse.issparse(x) else np.asarray(x)
         x = x if self.columns is None else columns_of(x, self.columns)
         return x if self.seen is None or s is None else np.hstack([x, self.seen.transform(s)])
 
@@ -196,18 +212,19 @@ class RemedyComparison:
         return self.table[self.table["non_dominated"]].sort_values("score", ascending=False, kind="stable")
 
     def best(self, *, within: float = 0.02, needs_s: bool | None = None, measure: str = "dcor") -> pd.Series:
-        """Return the row that depends least on S, of those whose score is at most ``within`` below the best.
+        """Return the row that depends least on S, of those whose score is at most ``within`` below that of no remedy.
 
-        ``measure`` of the dependence is ``"dcor"``, the distance correlation, or ``"gdp"``. With ``needs_s`` both the
-        candidates and the best score are those of the models that need S to predict (True), or of those that do not
-        (False). A model without a remedy is a candidate too: if it is the answer, no remedy is needed, or none helps.
+        The best model without a remedy counts, so the row never depends more on S than this model. ``measure`` of the
+        dependence is ``"dcor"``, the distance correlation, or ``"gdp"``. With ``needs_s`` only models that need S to
+        predict count (True), or those that do not (False). If the row has no remedy, none of them helps enough.
         """
         if not within >= 0:
             raise ValueError(f"within is {within}: it must be zero or positive.")
         rows = self.table if needs_s is None else self.table[self.table["needs_s"] == needs_s]
         if rows.empty:
             raise ValueError(f"no model with needs_s={needs_s} was compared: add such a remedy to remedies.")
-        close = rows[rows["score"] >= rows["score"].max() - within]
+        plain = rows["score"][rows["remedy"].isin(PLAIN.values())].max()
+        close = rows[rows["score"] >= plain - within]
         return close.loc[close[one_of("measure", measure, ("dcor", "gdp"))].idxmin()]
 
     def fit_best(self, X: Any, y: Any, *, sensitive_features: ArrayLike, **choice: Any) -> RemediedModel:
@@ -223,9 +240,12 @@ class RemedyComparison:
         Returns
         -------
         RemediedModel
-            Its ``audit_`` is that of predictions for people that the model had not seen.
+            Its ``audit_`` is that of predictions for people that the model had not seen. If no remedy helps, it has
+            none, and a warning says so.
         """
         row = self.best(**choice)
+        if row["remedy"] in PLAIN.values():
+            warn_caller(f"The model has NO remedy: none loses so little {self.score_name} and depends less on S.")
         chosen = self.learners.get(row["learner"], row["learner"])
         model = RemediedModel(row["remedy"], chosen, float(row["strength"]), task=self.task)
         return model.fit(X, y, sensitive_features=sensitive_features)
@@ -271,9 +291,9 @@ class RemedyComparison:
             row = self.best(needs_s=bool(needs))
             lines.append(
                 f"Among the models {words}, the one without a remedy has {self.score_name} {plain['score']:.3f} and "
-                f"dCor {plain['dcor']:.3f}. The best {self.score_name} is {rows['score'].max():.3f}; within 0.02 "
-                f"of it, {REMEDIES[row['remedy']].label} ({row['learner']}, strength {row['strength']:g}) depends "
-                f"least on S: {self.score_name} {row['score']:.3f}, dCor {row['dcor']:.3f}."
+                f"dCor {plain['dcor']:.3f}. Of those that lose at most 0.02, {REMEDIES[row['remedy']].label} "
+                f"({row['learner']}, strength {row['strength']:g}) depends least on S: {self.score_name} "
+                f"{row['score']:.3f}, dCor {row['dcor']:.3f}."
             )
         return " ".join(lines)
 
@@ -327,8 +347,8 @@ def compare_remedies(
         ``"none"`` is always added, and for remedies that need S to predict a model without a remedy that sees S.
     learners : sequence of {"linear", "boosting"} or mapping of str to estimator
         What is trained after, or before, each remedy. A mapping names scikit-learn models of your own, with
-        ``predict_proba`` if there are classes. They get X as an array of numbers. So a pipeline that selects columns by
-        name fails: pass ``pipeline[:-1].fit_transform(X)`` as X and ``pipeline[-1]`` as the model.
+        ``predict_proba`` if there are classes. They get X as an array of numbers. A pipeline with a ColumnTransformer
+        gets X as it is, and a remedy that changes X stands before its last step.
     n_splits : int
         Number of random splits into 70 % training and 30 % test samples.
     task : {"auto", "regression", "classification"}
@@ -368,7 +388,7 @@ def compare_remedies(
         raise ValueError(f"max_seconds is {max_seconds!r}: give a number of seconds, zero or more, or None.")
     table, target, frame, task, _ = _read(X, y, sensitive_features, task)
     for model in models.values():  # at once, and not after minutes of other fits
-        learner(model, task)
+        learner(without_steps(model)[1], task)
     warn_of_attribute(table, frame)
     if task == "classification":
         warn_of_few(target)
@@ -390,12 +410,11 @@ def compare_remedies(
             if verbose:
                 what = f"split {number + 1} of {n_splits}, fit {place + 1} of {len(plan)}, {key} with {name}"
                 print(f"{what}, after {time.monotonic() - begin:.0f} s", file=sys.stderr)
-            chosen = models.get(name, name)
-            fits = fit_predict(key, chosen, grid, known, new, plain, task=task, seed=random_state + number)
+            options: dict[str, Any] = {"task": task, "seed": random_state + number}
+            fits = fit_predict(key, models.get(name, name), grid, known, new, plain, **options)
             for strength, predicted, seconds in fits:
-                row: dict[str, Any] = {"remedy": key, "learner": name, "strength": strength, "split": number}
-                row |= {"needs_s": REMEDIES[key].needs_s, "cpu_seconds": seconds}
-                row["score"] = score_of(predicted, new[1], task=task)
+                row = {"remedy": key, "learner": name, "strength": strength, "split": number, "cpu_seconds": seconds}
+                row |= {"needs_s": REMEDIES[key].needs_s, "score": score_of(predicted, new[1], task=task)}
                 found.append(row | dependence_of(predicted, attribute_matrix(new[2]), scale=scale))
         if late:
             what = f"{number} of {n_splits} splits are complete and kept" if number else "a part of one split is kept"
@@ -415,19 +434,17 @@ def fit_predict(
     A remedy is fitted once, at full strength, and blended with the model of its league that has no remedy. An encoder
     is trained for each λ. The models without a remedy have to come first.
     """
-    found = []
+    found, league = [], (REMEDIES[key].needs_s, name)
     with warnings.catch_warnings(action="ignore"):  # the table shows what a fit was worth
-        for lam in grid if key == "encoder" else (1.0,):
+        for t in {PLAIN[league[0]]: [0.0], "encoder": grid}.get(key, [1.0]):
             start = time.process_time()
-            value = FittedRemedy(key, name, known, task=task, lam=lam, seed=seed)(new[0], new[2])
-            found.append((lam, value, time.process_time() - start))
-    needs_s = REMEDIES[key].needs_s
+            value = FittedRemedy(key, name, known, task=task, lam=t, seed=seed)(new[0], new[2])
+            found.append((t, value, time.process_time() - start))
     if key in PLAIN.values():
-        plain[needs_s, name] = value
-        return [(0.0, *found[0][1:])]
-    if key == "encoder":
+        plain[league] = value
+    if key in (*PLAIN.values(), "encoder"):
         return found
-    return [(t, (1.0 - t) * plain[needs_s, name] + t * value, found[0][2]) for t in grid]
+    return [(t, (1.0 - t) * plain[league] + t * value, found[0][2]) for t in grid]
 
 
 def summarized(rows: pd.DataFrame, *, test_share: float) -> pd.DataFrame:
@@ -492,18 +509,13 @@ def _read(
             raise ValueError("y is text: pass numbers for a regression, or two classes for a classification.")
         return table, target.astype(np.float64), frame, "regression", None
     if len(distinct) > 2:
-        raise ValueError(
-            f"y has {len(distinct)} different values: only two classes can be compared. Compare each class with the "
-            "others (y == value), or pass task='regression' if the values are numbers on a scale."
-        )
+        advice = "compare each class with the others (y == value), or pass task='regression' for numbers on a scale."
+        raise ValueError(f"y has {len(distinct)} different values: {advice}")
     # Both parts of every split need both classes, and out-of-fold scores need two samples of each.
     least = math.ceil(max(1.0 / TEST_SHARE, 2.0 / (1.0 - TEST_SHARE)))
     if counts.min() < least:
         rare = distinct.tolist()[counts.argmin()]
-        raise ValueError(
-            f"y has the class {rare!r} only {counts.min()} times: at least {least} are needed, so that every split "
-            "has both classes in both parts."
-        )
+        raise ValueError(f"y has the class {rare!r} only {counts.min()} times: at least {least} are needed to split.")
     return table, (target == distinct[1]).astype(np.float64), frame, "classification", distinct
 
 
@@ -568,11 +580,9 @@ class RemediedModel(BaseEstimator):
     def _predicted(self, X: Any, s: ArrayLike | None) -> np.ndarray:
         check_is_fitted(self)
         table = checked_features(self, X if isinstance(X, pd.DataFrame) else pd.DataFrame(np.asarray(X)), reset=False)
-        if not self.needs_s_:
-            return self._scores(table, None)
-        if s is None:
+        if self.needs_s_ and s is None:
             raise ValueError("sensitive_features is missing: this remedy needs S of every person that it predicts.")
-        return self._scores(table, read_attributes(s, X))
+        return self._scores(table, read_attributes(s, X) if self.needs_s_ else None)
 
     def predict_proba(self, X: Any, *, sensitive_features: ArrayLike | None = None) -> np.ndarray:
         """Return the probabilities of both classes."""

@@ -104,12 +104,14 @@ def test_what_projection_costs_and_that_gdp_ranks_no_remedy(printed, rows: pd.Da
     assert (mean["none", 0.0] - mean["project", 1.0])[two].max().round(2) == 0.07
     # The saved blend: less dependence, AUC and calibration, equally many approved, closer rates by age, more defaults.
     plain, adjusted = (printed.numbers("which_remedy", f"{name} GDP") for name in ("original", "adjusted"))
-    assert adjusted[2] < 0.05 < adjusted[3] / plain[3] < 1 < adjusted[4] / plain[4]
+    assert adjusted[2] < 0.05 < adjusted[4] / plain[4] < 1 < adjusted[5] / plain[5]
     before, after = (printed.numbers("which_remedy", f"{name} approved") for name in ("original", "adjusted"))
     assert 1 == after[0] / before[0] < after[-1] / before[-1] < 1.2
     assert 0 < after[2] - after[1] < before[2] - before[1]
-    a, *more = (printed.numbers("which_remedy", f"blend t = {t}:") for t in (0.25, 0.75, 1))  # GDP, AUC, defaults
-    assert (np.diff([[*plain[::3], before[-1]], a, [*adjusted[::3], after[-1]], *more], axis=0) * [-1, -1, 1] > 0).all()
+    # Along the blends: GDP, GDP / sd, AUC and defaults.
+    a, *more = (printed.numbers("which_remedy", f"blend t = {t}:") for t in (0.25, 0.75, 1))
+    both = ([one[0], *one[3:5], last[-1]] for one, last in ((plain, before), (adjusted, after)))
+    assert (np.diff([next(both), a, next(both), *more], axis=0) * [-1, -1, -1, 1] > 0).all()
 
 
 def test_the_true_gaps_by_quadrature(printed) -> None:
