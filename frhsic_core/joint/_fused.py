@@ -268,18 +268,18 @@ if triton is not None:
 
     @triton.jit
     def _batch_kernel(
-        high, low, t, means, products, value, own, direction, n, stored, d, stride, smallest,
+        high, low, t, sigma, means, products, value, own, direction, n, stored, d, stride, smallest,
         NORMALIZED: tl.constexpr, GRADIENT: tl.constexpr,
         D: tl.constexpr, P: tl.constexpr, B: tl.constexpr, N: tl.constexpr,
     ):  # fmt: skip
-        """Write Σ_j W_ij (u_j − u_i) with W = K ∘ ∂value/∂K for each row; HKH∘HLH by rows, or the normalized form.
+        """Write Σ_j W_ij (u_j − u_i)/σ with W = K ∘ ∂value/∂K for each row; HKH∘HLH by rows, or the normalized form.
 
         The normalized form takes two passes. The first one, without GRADIENT, writes the sums over each row of HKH∘HLH,
         HKH∘HKH and HLH∘HLH, ``(models, 3, n)``.
         """
         model = tl.program_id(0)
         rows = tl.program_id(1) * B + tl.arange(0, B)
-        outer = 1.0
+        outer = 1.0 / tl.load(sigma + model)
         if NORMALIZED and GRADIENT:
             cross = _total(products, model, 0, n, N)
             own_s = _total(products, model, 2, n, N)
@@ -289,7 +289,7 @@ if triton is not None:
             root = tl.where(varies, 1.0 / tl.sqrt(own_z * tl.maximum(own_s, smallest)), 0.0)
             # The gradient in K is root·(HLH − share·HKH); both terms are of size one, as float16 needs it.
             share = (cross / own_z).to(tl.float32)
-            outer = root.to(tl.float32)
+            outer *= root.to(tl.float32)
             if tl.program_id(1) == 0:
                 tl.store(value + model, (cross * root).to(tl.float32))
                 tl.store(own + model, own_s.to(tl.float32))
@@ -364,8 +364,8 @@ if triton is not None:
         tl.store(direction + model * n + rows, smooth * unit, mask=rows < n)
 
     @triton.jit
-    def _median_kernel(u, out, n, d, place, tiny, half, D: tl.constexpr, B: tl.constexpr):
-        """Write the ``place``-th smallest distance between the first ``half`` rows and the next ones, or a stand-in."""
+    def _median_kernel(u, old, out, n, d, place, tiny, half, rate, D: tl.constexpr, B: tl.constexpr):
+        """Write the ``place``-th smallest distance between ``half`` rows and the next ones, mixed with ``old``."""
         model = tl.program_id(0)
         rows = tl.arange(0, B)
         width = tl.arange(0, D)
@@ -391,7 +391,10 @@ if triton is not None:
         median = tl.sqrt(found.to(tl.float32, bitcast=True))
         mean = tl.sum(tl.sum(tl.where(inside, tl.sqrt(squared), 0.0), 1), 0) / (half * half)
         bandwidth = tl.where(median > tiny, median, mean)
-        tl.store(out + model, tl.where(bandwidth > tiny, bandwidth, 1.0))
+        bandwidth = tl.where(bandwidth > tiny, bandwidth, 1.0)
+        before = tl.load(old + model)
+        mixed = (before > 0) & (rate < 1)
+        tl.store(out + model, tl.where(mixed, before + rate * (bandwidth - before), bandwidth))
 
 
 @functools.cache
@@ -560,13 +563,13 @@ def fused_batch_term(
     _means_kernel[grid](*halves, t, means, *rows, P=p, **size)
     for gradient in (False, True) if normalized else (True,):
         _batch_kernel[grid](
-            *halves, t, means, products, value, own, direction, *rows, smallest_own(u, rows=n),
+            *halves, t, sigma, means, products, value, own, direction, *rows, smallest_own(u, rows=n),
             NORMALIZED=normalized, GRADIENT=gradient, P=p, N=every, **size,
         )  # fmt: skip
     if not normalized:
         value = products[:, 0].sum(-1) * factor
     direction = direction if frame.back is None else frame.back(direction)
-    return GradientTerm(value, frame.at, direction, ((2.0 * factor / _ROOT_LOG2_E) / sigma)[:, None, None]), own
+    return GradientTerm(value, frame.at, direction, 2.0 * factor / _ROOT_LOG2_E), own
 
 
 def fused_output_term(output: Tensor, t: Tensor, own: Tensor, *, normalized: bool, factor: float) -> GradientTerm:
@@ -586,14 +589,14 @@ def fused_output_term(output: Tensor, t: Tensor, own: Tensor, *, normalized: boo
     return GradientTerm(value, output, direction, 2.0)
 
 
-def fused_batch_median(u: Tensor, *, max_points: int) -> Tensor:
-    """Return ``frhsic_core.kernels.batch_median(u, max_points)`` of rows ``(models, n, d)``."""
+def fused_batch_median(u: Tensor, old: Tensor, *, max_points: int, rate: float) -> Tensor:
+    """Return ``old + rate * (batch_median(u, max_points) - old)`` of rows ``(models, n, d)``; old = 0 is left out."""
     u = u.contiguous()
     models, n, d = u.shape
     half = min(max_points, n) // 2
     out = u.new_empty(models)
     _median_kernel[(models,)](
-        u, out, n, d, (half * half + 1) // 2, torch.finfo(u.dtype).tiny ** 0.25, half,
+        u, old, out, n, d, (half * half + 1) // 2, torch.finfo(u.dtype).tiny ** 0.25, half, float(rate),
         D=max(16, 1 << (d - 1).bit_length()), B=max(16, 1 << (half - 1).bit_length()), num_warps=4,
     )  # fmt: skip
     return out

@@ -195,13 +195,17 @@ class Step:
         The gradient is known, so it needs no graph; it may come from another stream than the task's.
         """
         # The hook must not refer to Z, which refers to its hooks: only the garbage collector would free the graph.
-        direction, coefficient = term.direction, term.coefficient * self.lam.view(-1, *[1] * (term.direction.ndim - 1))
+        direction, scale, factor = term.direction, self.lam.view(-1, *[1] * (term.direction.ndim - 1)), 1.0
+        if isinstance(term.coefficient, Tensor):
+            scale = scale * term.coefficient
+        else:
+            factor = term.coefficient
         ready = None if stream is None else stream.record_event()
 
         def add(gradient: Tensor) -> Tensor:
             if ready is not None:
                 torch.cuda.current_stream(direction.device).wait_event(ready)
-            return torch.addcmul(gradient, direction, coefficient)
+            return torch.addcmul(gradient, direction, scale, value=factor)
 
         term.at.register_hook(add)
 

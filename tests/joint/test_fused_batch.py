@@ -89,10 +89,11 @@ def test_constant_and_distant_rows_are_finite() -> None:
 @pytest.mark.parametrize(("n", "d"), [(256, 50), (100, 3), (5, 2), (2, 1)])
 def test_median(n: int, d: int) -> None:
     z = torch.randn(3, n, d, generator=torch.Generator().manual_seed(n)).cuda()
-    z[1] = z[1].round()
-    z[2] = 0.1
+    z[1:] = torch.stack([z[1].round(), torch.full_like(z[2], 0.1)])
     expected = batch_median(z, 128)
-    torch.testing.assert_close(fused_batch_median(z, max_points=128), expected, rtol=1e-5, atol=0.0)
+    for rate, old, mixed in ((1.0, 5.0, expected), (0.1, 0.0, expected), (0.1, 5.0, 4.5 + 0.1 * expected)):
+        found = fused_batch_median(z, torch.full_like(expected, old), max_points=128, rate=rate)
+        torch.testing.assert_close(found, mixed, rtol=1e-5, atol=0.0)
 
 
 @pytest.mark.parametrize("points", [None, 128, 7])

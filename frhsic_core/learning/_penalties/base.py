@@ -80,10 +80,10 @@ class BandwidthPolicy:
         if self.value is not None:
             return torch.full_like(old, self.value)
         points = self.max_points
-        if exponents is None and points is not None and points <= 128 and z.shape[-2] > 1 and can_fuse_batch(z):
-            new = fused_batch_median(z, max_points=points)
-        else:
-            new = batch_median(z, points, exponents=exponents)
+        fits = exponents is None and points is not None and points <= 128 and z.shape[-2] > 1 and not self.added
+        if fits and can_fuse_batch(z):
+            return fused_batch_median(z, old, max_points=points or 0, rate=self.rate)
+        new = batch_median(z, points, exponents=exponents)
         if self.added:
             new = new + self.added
         if self.rate == 1:
@@ -309,6 +309,7 @@ class KernelPenalty(Penalty):
     """
 
     sigma_z: Tensor
+    eye: Tensor | None
 
     def __init__(
         self,
@@ -326,6 +327,9 @@ class KernelPenalty(Penalty):
 
     def prepare(self, setup: Setup) -> None:
         self.register_buffer("sigma_z", setup.data.x.new_zeros(setup.models))
+        d, whitens = setup.representation, self.scale == "whiten"
+        eye = torch.eye(d, dtype=torch.float64, device=setup.data.x.device) if whitens else None
+        self.register_buffer("eye", eye, persistent=False)
 
     def scaled(self, z: Tensor, weights: Tensor | None = None) -> Tensor:
         """Return Z scaled by ``scale``, with the rows that count; mean and variance are weighted."""
@@ -341,7 +345,7 @@ class KernelPenalty(Penalty):
     def frame(self, z: Tensor, weights: Tensor | None = None) -> Frame:
         """Return ``scaled`` Z for functions of the distances between its rows."""
         if self.scale == "whiten":
-            return whitened_frame(z, weights)
+            return whitened_frame(z, weights, eye=self.eye)
         if self.scale == "standardize":
             return standardized_frame(z, weights)
         z = self.scaled(z, weights)

@@ -53,9 +53,12 @@ def whiten(z: Tensor, weights: Tensor | None = None) -> Tensor:
     return _Whitening.of(z.double(), weights).white.to(z.dtype)
 
 
-def whitened_frame(z: Tensor, weights: Tensor | None = None) -> Frame:
-    """Return the rows of :func:`whiten` for functions of distances, with a written-out gradient."""
-    done = _Whitening.of(z.detach(), weights)
+def whitened_frame(z: Tensor, weights: Tensor | None = None, *, eye: Tensor | None = None) -> Frame:
+    """Return the rows of :func:`whiten` for functions of distances, with a written-out gradient.
+
+    ``eye`` is the identity in float64. A GPU makes it by two operations, for which all that follows would wait.
+    """
+    done = _Whitening.of(z.detach(), weights, eye)
 
     def back(gradient: Tensor) -> Tensor:
         return done.gradient_in_z(gradient).to(gradient.dtype)
@@ -106,11 +109,11 @@ class _Whitening:
     white: Tensor
 
     @classmethod
-    def of(cls, z: Tensor, weights: Tensor | None) -> _Whitening:
+    def of(cls, z: Tensor, weights: Tensor | None, eye: Tensor | None = None) -> _Whitening:
         """Whiten Z ``(models, m, d)`` in double precision."""
         m, d = z.shape[-2:]
         p = None if weights is None else weights.double().unsqueeze(-1)
-        eye = torch.eye(d, dtype=torch.float64, device=z.device)
+        eye = torch.eye(d, dtype=torch.float64, device=z.device) if eye is None else eye
         if p is None:
             centered = torch.sub(z, z.sum(-2, keepdim=True, dtype=torch.float64), alpha=1.0 / m)  # float64 from here on
             weighted, share = centered, 1.0 / m
