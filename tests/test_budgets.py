@@ -25,7 +25,7 @@ LINES = {
 }
 # One module more for the sentences of a report, so that a reader finds one without reading HTML.
 LIBRARY, MODULES, TESTS = 31675, 135, 25000  # goals: 32,000, 155 and 25,000; a GPU computes a penalty beside the task
-EXTENSIONS = 1499  # goal: 1,500 lines of the book's own scripts; slides have minutes and notes, a course its book
+EXTENSIONS = 1500  # goal: 1,500 lines of the book's own scripts; slides have minutes and notes, a course its book
 
 
 def lines(folder: Path) -> Counter[str]:

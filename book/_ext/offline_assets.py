@@ -19,6 +19,7 @@ LIBRARY = ("pyproject.toml", "README.md", "LICENSE", "CITATION.cff", "frhsic_cor
 STORED = ("book/results", "book/claims", "book/data_summaries", "book/proofs", "book/_static/credit_model.py")
 CHAPTERS = (*LIBRARY, "notebooks", "book/homework.md", *STORED)  # what every chapter needs, and the homework
 MAKE = re.compile(r"(?ms)^[^\n]*`make [^\n]*\n\n?|^## Work on the repository.*?(?=^## )")  # needs the repository
+UNSEEN = re.compile(r"__pycache__/|/slides/\w+-week-|/_sources/book/teaching")  # the last two have answers to votes
 TASK = re.compile(r"(?ms)^\*\*Coding task: ([^*]+)\.\*\* (.+?)\n\n```python\n(.+?)```\n\n(Expected.+?```text.+?```)")
 MACRO = re.compile(r"\\(HSIC|MMD|GDP|E)(?![a-zA-Z])")  # of the book, unknown to Jupyter
 
@@ -47,7 +48,7 @@ def pack(root: Path, names: tuple[str, ...], target: Path) -> None:
     """Write files and folders to an archive, without solutions; its one folder is what ``pip install`` takes."""
     found = [path for name in names for path in ((root / name).rglob("*") if (root / name).is_dir() else [root / name])]
     files: dict[str, str | bytes] = {}
-    for path in (path for path in found if path.is_file() and path != target and "__pycache__" not in path.parts):
+    for path in (path for path in found if path.is_file() and path != target and not UNSEEN.search(path.as_posix())):
         text = without_solutions(path) if path.suffix in (".ipynb", ".md", ".html") else ""
         text = MAKE.sub("", text) if path == root / "README.md" else text
         text = re.sub(rf'<a href="[^"]*{target.name}">(.+?)</a>', r"\1", text)  # an archive has no link to itself

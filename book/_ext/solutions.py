@@ -27,7 +27,7 @@ EMPTY = f"(ch-solutions)=\n# Solutions to the exercises\n\n{ABSENT}\n"
 # On a page of the built book: links to solutions, and what follows the heading of the page of solutions.
 SHOWN = re.compile(
     r'(?s)<span class="exercise-link">.*?</span></a></span>|<p><a [^>]*#solutions-[^>]*>.*?</p>\n'
-    r'|(?<=<span id="ch-solutions"></span>)(<h1>.*?</h1>).*(?=</article>)'
+    r'|(?:(?<=<span id="ch-solutions"></span>)|(?<=<span id="ch-teaching"></span>))(<h1>.*?</h1>).*(?=</article>)'
 )
 BOX = re.compile(r"(?ms)^(:{3,})\{dropdown\} Solutions[ \t]*\n(.*?)^\1[ \t]*$\n?")
 

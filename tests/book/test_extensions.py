@@ -260,7 +260,7 @@ def test_the_solutions_of_the_homework_are_right() -> None:
     assert all(part in text for part in ("\\frac38|d|$", "\\frac3{16}d^2$", "\\frac9{128}(1-c)\\,d^2$"))
     encodings = [sum(bits[:3]) == sum(bits[3:]) for bits in itertools.product((0, 1), repeat=6)]
     shown = [f"{hsic:.4f}", f"{hsic / values[0]:.4f}", f"{hsic / values[2]:.3f}", sum(encodings)]
-    shown += [math.ceil(2 * math.log(20) / 0.05**2), f"{math.sqrt(math.log(2000) / math.log(20)):.2f}"]
+    shown += [f"{math.sqrt(2 * math.log(20) / 1000):.3f}", f"{math.sqrt(math.log(2000) / math.log(20)):.2f}"]
     # The course with practice: six people, and three age groups in two cases.
     assert FiniteLaw([0, 1], [0, 1], [[1 / 3, 1 / 6], [0, 1 / 2]]).hsic(np.eye(2), np.eye(2)) == pytest.approx(1 / 9)
     for shares in ([0.2, 0.5, 0.8], [0.65, 0.2, 0.65]):
@@ -269,6 +269,11 @@ def test_the_solutions_of_the_homework_are_right() -> None:
     assert [number for number in shown if f"={number}$".replace("0.", ".") not in text] == []
 
     age = np.arange(20, 70)
+    gram = np.exp(-0.5 * ((age[:, None] - age) / 15) ** 2) / 50
+    values = 1000 * np.linalg.eigvalsh(gram - gram.mean(0) - gram.mean(1)[:, None] + gram.mean())
+    mean = 100 * abs(np.linalg.eigh(gram)[1][:, -3].mean()) * 50**0.5
+    words = f"are $.{values[-1]:.0f}$ and $.{values[-2]:.0f}$", f"mean $\\pm.{mean:.0f}$"
+    assert [each for each in words if each not in text] == []
 
     def share(waves: int, bandwidth: float) -> float:
         hired = 0.5 + 0.3 * np.sin(2 * np.pi * waves * (age - 19.5) / 50)
