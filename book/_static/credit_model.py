@@ -36,10 +36,10 @@ OPTIONS = argparse.Namespace(
     outcome="default",
     bad="yes",  # the outcome whose probability p the model predicts
     limit=0.05,  # your own choice: the model is adjusted unless the whole interval of GDP (mean gap along age) is below
+    approve=0.7,  # your own choice: share of the applicants who get the credit
 )
 BLEND = None  # save (1 − t) · original + t · adjusted; None: the smallest of BLENDS that is below the limit
-BLENDS = (0.25, 0.5, 0.75, 1.0)
-APPROVED = 0.7  # share of the applicants who are chosen, for example for a credit or an interview
+BLENDS = tuple(np.arange(1, 21) / 20)
 
 
 def read_options(arguments: Sequence[str]) -> tuple[str | None, str | None]:
@@ -50,8 +50,12 @@ def read_options(arguments: Sequence[str]) -> tuple[str | None, str | None]:
     parser.add_argument("--age", help="column of the age")
     parser.add_argument("--outcome", help="column of the outcome")
     parser.add_argument("--bad", help="value of the bad outcome, whose probability the model predicts")
-    parser.add_argument("--limit", type=float, help="largest GDP that you accept")
-    found = parser.parse_args(arguments, argparse.Namespace(**vars(OPTIONS)))
+    parser.add_argument("--limit", type=float, help="largest GDP that you accept (now %(default)s)")
+    parser.add_argument("--approve", type=float, help="share of the applicants that you approve (now %(default)s)")
+    parser.set_defaults(**vars(OPTIONS))
+    found = parser.parse_args(arguments)
+    if not 0 < found.approve < 1:
+        parser.error(f"--approve is {found.approve:g}: give a share between 0 and 1")
     vars(OPTIONS).update((name, getattr(found, name)) for name in vars(OPTIONS))
     return found.table, found.model
 
@@ -80,8 +84,11 @@ def train(people: pd.DataFrame) -> Any:
 
 def check(table: pd.DataFrame, model: Any) -> None:
     """Stop with a sentence that says what to change. The model is None if the script has yet to train it."""
-    if not {OPTIONS.age, OPTIONS.outcome} < set(table):
-        sys.exit(f"Name your columns: --age, --outcome and --bad. A model needs more columns. Yours: {[*table]}.")
+    for option, name in (("age", OPTIONS.age), ("outcome", OPTIONS.outcome)):
+        if name not in table:
+            sys.exit(f"There is no column {name!r}: name yours with --{option}. There are {[*table]}.")
+    if len(table.columns) < 3:
+        sys.exit("A model needs more columns than the age and the outcome.")
     known, needed = table.dropna(subset=[OPTIONS.age, OPTIONS.outcome]), 200 if model is None else 150
     ages, outcomes = known[OPTIONS.age], known[OPTIONS.outcome]
     counts = outcomes.value_counts().to_dict()
@@ -117,24 +124,25 @@ def describe(name: str, model: Any, people: pd.DataFrame) -> dict[str, Any]:
     """Write a report, print what the model does, and return its numbers."""
     score, repaid = good_score(model, people), (people[OPTIONS.outcome] != OPTIONS.bad).astype(int)
     lowest, *higher = np.unique(score)
-    cut = max(np.quantile(score, 1 - APPROVED), min(higher, default=lowest))  # each model needs its own
+    cut = max(np.quantile(score, 1 - OPTIONS.approve), min(higher, default=lowest))  # each model needs its own
     threshold = cut if higher else None
     found = audit(score, sensitive_features=people[OPTIONS.age], y_true=repaid, threshold=threshold, model=name)
     found.save(f"audit_{name}.html")
     numbers, (low, high), auc = found[OPTIONS.age].numbers, found.interval, found.performance["auc"]
     error, share = numbers["calibration"].value, numbers["gdp_over_sd"].value
+    along = numbers["impact_ratio"].value if higher else 1.0  # the lowest approval rate at an age over the highest
     young, old = (people[OPTIONS.age].quantile(share) for share in (0.25, 0.75))
     ok = score >= cut
     rates = ok[people[OPTIONS.age] <= young].mean(), ok[people[OPTIONS.age] >= old].mean()
     ratio = min(rates) / max(*rates, 1e-9)
-    gap = f"GDP {found.gdp:.2f} ({low:.2f} to {high:.2f}), GDP / sd {share:.2f}"
+    gap = f"GDP {found.gdp:.3f} ({low:.3f} to {high:.3f}), GDP / sd {share:.2f}"
     print(f"{name} {gap}, AUC {auc:.2f}, calibration error {error:.3f}")
     quarters = f"{rates[0]:.0%} of the youngest quarter, {rates[1]:.0%} of the oldest, ratio {ratio:.2f}"
-    print(f"{name} approved {ok.mean():.0%} ({quarters}); {bad_share(repaid, ok)}")
-    if abs(ok.mean() - APPROVED) > 0.02:
-        print(f"{name}: people with equal scores are approved together, so the share is not {APPROVED:.0%}.")
+    print(f"{name} approved {ok.mean():.0%} ({quarters}; along age {along:.2f}); {bad_share(repaid, ok)}")
+    if abs(ok.mean() - OPTIONS.approve) > 0.02:
+        print(f"{name}: people with equal scores are approved together, so the share is not {OPTIONS.approve:.0%}.")
     (verdict,) = found.check(f"gdp={OPTIONS.limit}")
-    return {"verdict": verdict, "auc": auc, "error": error, "share": share, "ratio": ratio, "cut": cut}
+    return {"verdict": verdict, "auc": auc, "error": error, "share": share, "ratio": min(ratio, along), "cut": cut}
 
 
 def smallest_blend(model: Any, adjusted: Any, people: pd.DataFrame) -> float:
@@ -147,12 +155,12 @@ def smallest_blend(model: Any, adjusted: Any, people: pd.DataFrame) -> float:
 def describe_blends(model: Any, adjusted: Any, people: pd.DataFrame, saved: float) -> None:
     """Print what other weights t would give: the score (1 − t) · original + t · fully adjusted."""
     old, new, repaid = good_score(model, people), good_score(adjusted, people), people[OPTIONS.outcome] != OPTIONS.bad
-    for t in sorted({*BLENDS} - {saved}):
+    for t in sorted({0.25, 0.5, 0.75, 1.0} - {saved}):
         score = (1 - t) * old + t * new
-        ok = score >= np.quantile(score, 1 - APPROVED)
+        ok = score >= np.quantile(score, 1 - OPTIONS.approve)
         gap = gdp(score, people[OPTIONS.age])
         auc, bad = roc_auc_score(repaid, score), bad_share(repaid, ok)
-        print(f"blend t = {t:g}: GDP {gap:.2f}, GDP / sd {gap / score.std():.2f}, AUC {auc:.2f}; {bad}")
+        print(f"blend t = {t:g}: GDP {gap:.3f}, GDP / sd {gap / score.std():.2f}, AUC {auc:.2f}; {bad}")
 
 
 def main(*arguments: str) -> None:
@@ -206,7 +214,7 @@ def main(*arguments: str) -> None:
         f"changes from {old['share']:.2f} to {new['share']:.2f}. "
     )
     if new["ratio"] < 0.8:
-        meaning += f"The ratio of the approval rates, {new['ratio']:.2f}, is still below four fifths (0.8). "
+        meaning += f"The lowest approval rate is still below four fifths of the highest (ratio {new['ratio']:.2f}). "
     bad = int((others[OPTIONS.outcome] == OPTIONS.bad).sum())
     chance = 0.5 + (len(others) / (3 * bad * (len(others) - bad))) ** 0.5  # a random score has a larger AUC in 1 of 40
     if not below:
@@ -224,9 +232,10 @@ def main(*arguments: str) -> None:
     deployment = (
         "To deploy the adjusted model, install the same versions of frhsic_core and scikit-learn on the machine that "
         'scores. There, model = joblib.load("adjusted_model.joblib") and '
-        "p = model.predict_proba(t[list(model.feature_names_in_)]) for a table t. Approve people whose 1 − p, with p "
-        f"the probability of {OPTIONS.bad}, is at least {new['cut']:.3f} (the original model: {old['cut']:.3f}). Audit "
-        f"the scores of every month: frhsic audit scored.csv --score adjusted_score --sensitive {OPTIONS.age} "
+        f"p = model.predict_proba(t)[:, list(model.classes_).index({OPTIONS.bad!r})] for a table t with the model's "
+        f"columns. With {OPTIONS.approve:.0%} approved (--approve changes it), approve people whose 1 − p is at least "
+        f"{new['cut']:.3f} (the original model: {old['cut']:.3f}). Audit the scores of every month: "
+        f"frhsic audit scored.csv --score adjusted_score --sensitive {OPTIONS.age} "
         f"--threshold {new['cut']:.3f} --fail-above gdp={OPTIONS.limit:g}"
     )
     print("\n" + textwrap.fill(deployment, 100, break_long_words=False, break_on_hyphens=False))

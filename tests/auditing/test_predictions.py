@@ -151,8 +151,7 @@ def test_gate(full: Audit) -> None:
     assert statuses == {0, 1, 3}
     assert [one.status for one in full.check(f"gdp[age]={0.5 * (gap.gdp_low + gap.gdp)}")] == [3]
     assert any(one.status for one in full.check(f"gdp[age]={below}", "calibration=0"))
-    verdicts = full.check("gdp=1")
-    assert [verdict.attribute for verdict in verdicts] == ["age", "sex"]
+    assert [verdict.attribute for verdict in full.check("gdp=1")] == ["age", "sex"]
 
 
 def test_shrunken_scores_do_not_pass_a_gate_without_a_scale(data: pd.DataFrame) -> None:

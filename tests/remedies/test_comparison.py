@@ -60,8 +60,7 @@ def test_the_row_without_a_remedy_is_a_plain_fit(people: Any, learner: Any) -> N
     result = compare_remedies(X, y, sensitive_features=s["age"], n_splits=2, random_state=7, **options)
     train, test = next(iter(ShuffleSplit(2, test_size=0.3, random_state=7).split(X)))
     predicted = comparison.learner(learner, "regression").fit(X[train], y[train]).predict(X[test])
-    row = result.splits.iloc[0]
-    age = s["age"].to_numpy()[test]
+    row, age = result.splits.iloc[0], s["age"].to_numpy()[test]
     squared = float(distance_correlation(predicted, age, squared=True, estimator="unbiased"))
     np.testing.assert_allclose(row["dcor"], np.sqrt(squared))
     np.testing.assert_allclose(row["gdp"], gdp(predicted / y[train].std(), age))
@@ -144,7 +143,6 @@ def test_views(found: Any) -> None:
     best = found.table["score"].idxmax()
     assert shown.loc[0, "remedy"] == REMEDIES[found.table.loc[best, "remedy"]].label
     assert (shown["on the frontier"] == "yes").sum() == len(found.frontier())
-    assert "Of those that lose at most 0.02," in str(found)
     assert "R²" in found.shown()
 
 

@@ -188,12 +188,12 @@ def test_the_credit_script_takes_a_table_and_a_fitted_pipeline(
     full = 2 * scored["adjusted_score"] - scored["score"]
     auc = roc_auc_score(scored["default"] == "no", full)
     gap = gdp(full, scored["years"])
-    assert f"blend t = 1: GDP {gap:.2f}, GDP / sd {gap / full.std(ddof=0):.2f}, AUC {auc:.2f}" in printed
+    assert f"blend t = 1: GDP {gap:.3f}, GDP / sd {gap / full.std(ddof=0):.2f}, AUC {auc:.2f}" in printed
     assert gap < 0.7 * gdp(scored["score"], scored["years"])
     assert f"is at least {np.quantile(scored['adjusted_score'], 0.3):.3f} (the original model" in printed
     saved = joblib.load("adjusted_model.joblib")
     np.testing.assert_allclose(1 - saved.predict_proba(scored[list(X)])[:, 1], scored["adjusted_score"])
-    assert "Name your columns: --age, --outcome and --bad" in said(people.drop(columns="default"), model)
+    assert "no column 'default': name yours with --outcome" in said(people.drop(columns="default"), model)
     assert "now 'yes': 'default' needs two values and has [1]" in said(people.assign(default=1), model)
     assert "Add people: 150 with" in said(people[:149], model)
     assert "numbers without units" in said(people.assign(years="39 y"), model)
