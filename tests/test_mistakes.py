@@ -212,6 +212,8 @@ REVIEW: list[Row] = [
     ("a column that is not there", run("--score", "p", "--sensitive", "agee"), Told, "did you mean 'age'"),
     ("a file that is not there", lambda: read_table("no.csv", ["p"]), ValueError, "does not exist"),
     ("words as labels", lambda: audit(P, sensitive_features=AGE, y_true=WORDS), ValueError, "positive_class="),
+    ("three labels", lambda: audit(P, sensitive_features=AGE, y_true=np.resize([*"abc"], N), positive_class="a"),
+     ValueError, "at most two values, one of them 'a'"),
     ("missing ages", lambda: fair(s=HOLES), ValueError, r"has \d+ NaN or infinite values: drop those rows"),
     ("missing ages, adjusted", lambda: adjusted(s=HOLES), ValueError, r"\d+ missing .*drop those rows"),
     ("a constant attribute", lambda: fair(s=np.ones(N)), ValueError, "constant"),

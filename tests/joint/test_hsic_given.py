@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from samples import normal
 
 from frhsic_core import Gaussian, hsic, normalized_hsic
 from frhsic_core.joint import conditional_hsic
-from frhsic_core.joint._given import RIDGE, group_operator, smooth_operator
+from frhsic_core.joint._given import RIDGE, group_operator, read_given, smooth_operator
 
 KERNELS = {"kernel_z": Gaussian(1.2), "kernel_s": Gaussian(0.7)}
-
-
 LABELS = torch.tensor([0, 1, 2] * 5 + [0, 0, 1])
 Z, S = normal(1, 18, 2), normal(2, 18, 1)
 
@@ -57,8 +56,6 @@ def test_a_common_cause_is_taken_out() -> None:
 @pytest.mark.parametrize("form", ["biased", "normalized"])
 @pytest.mark.parametrize("given", ["labels", "numbers", "both"])
 def test_gradient(form: str, given: str) -> None:
-    import pandas as pd
-
     number = normal(12, 18)
     table = pd.DataFrame({"label": LABELS.numpy() % 2, "number": number.numpy()})
     c = {"labels": LABELS, "numbers": number, "both": table}[given]
@@ -80,3 +77,4 @@ def test_small_groups_do_not_count() -> None:
     alone = (gram_z[:15, :15] * group_operator(codes[:15])(gram_s[:15, :15])).sum()
     found = (gram_z * group_operator(codes, minimum_rows=4)(gram_s)).sum()
     assert found.item() == pytest.approx(15 / 18 * alone.item())
+    assert [len(read_given(np.arange(n) % 3.0, n).groups()) for n in (15, 14)] == [3, 1]  # labels have five rows each
