@@ -376,7 +376,9 @@ class KernelPenalty(Penalty):
         policy, sigma = self.policy, self.sigma_z.numpy()
         if refresh and policy is not None:
             half = 0 if policy.value is not None else min(policy.max_points or 0, left.shape[1]) // 2
-            median = torch.from_numpy(left[:, :half].T @ right[:, half : 2 * half]).median().item() if half else 0.0
+            distances = (left[:, :half].T @ right[:, half : 2 * half]).reshape(-1)
+            middle = (len(distances) - 1) // 2  # the lower median, as of torch
+            median = float(np.partition(distances, middle)[middle]) if half else 0.0
             if not median > 5e3 * np.finfo(right.dtype).eps * right[-1].max():
                 return 0.0
             old, new = float(sigma[0]), math.sqrt(2.0 * median) + policy.added

@@ -372,14 +372,14 @@ def pair_sums(left: NDArray[Any], right: NDArray[Any], features: NDArray[Any]) -
     """
     lowest = 0.5 * math.log2(np.finfo(right.dtype).tiny)
     small = not 4.0 * left[-1, 0] * right[-1].max() > lowest
-    rows = right[:-1]
+    rows, copy = right[:-1], features.copy()  # of a matrix and itself, NumPy takes a slower product
     sums = np.zeros_like(rows)
     parts = [slice(first, first + BLOCK) for first in range(0, left.shape[1], BLOCK)]
     for a, one in enumerate(parts):
         for other in parts[a:]:
             slope = left[:, one].T @ right[:, other]
             torch.from_numpy(slope.clip(lowest, 0.0, out=slope) if small else slope).exp2_()
-            slope *= features[:, one].T @ features[:, other]
+            slope *= features[:, one].T @ copy[:, other]
             sums[:, other] += rows[:, one] @ slope
             if other is not one:
                 sums[:, one] += rows[:, other] @ slope.T
