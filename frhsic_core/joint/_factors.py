@@ -65,7 +65,7 @@ _EIGENVALUE = 1e-14
 _ROUNDING = 1e-15  # coefficients below this share of the largest one are rounding
 _FEW_PAIRS = 12  # features whose products are listed one by one
 _BLOCK = 2**13  # rows whose features are held at once
-_DIRECT = 64  # rows of the smallest parts of a sorted column, whose pairs are compared directly
+_DIRECT = 32  # rows of the smallest parts of a sorted column, whose pairs are compared directly
 
 
 @dataclass(frozen=True)
