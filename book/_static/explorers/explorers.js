@@ -476,7 +476,7 @@
     return Array.from({ length: n }, () => {
       const u = 2 * draw() - 1, e = noise * normal();
       const places = [
-        [u, 0.8 * u + e], [u, 0.7 * Math.sin(3 * Math.PI * u) + e],
+        [u, 0.8 * u + e], [u, 0.7 * Math.cos(Math.PI * u) + e],
         [0.75 * Math.cos(Math.PI * u) + 0.5 * e, 0.75 * Math.sin(Math.PI * u) + 0.5 * noise * normal()],
         [u, (u + 1) * (0.15 + noise) * normal()], [u, (u > 0 ? 0.5 : -0.5) + e], [u, 0.45 * normal()],
       ];
