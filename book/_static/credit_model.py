@@ -37,9 +37,13 @@ OPTIONS = argparse.Namespace(
     bad="yes",  # the outcome whose probability p the model predicts
     limit=0.05,  # your own choice: the model is adjusted unless the whole interval of GDP (mean gap along age) is below
     approve=0.7,  # your own choice: share of the applicants who get the credit
+    blend=None,  # save (1 − t) · original + t · adjusted; None: the smallest of BLENDS that is below the limit
 )
-BLEND = None  # save (1 − t) · original + t · adjusted; None: the smallest of BLENDS that is below the limit
 BLENDS = tuple(np.arange(1, 21) / 20)
+TEXTS = 100  # different values of a column of words, at most
+# GDP of other people differs by chance. Let σ be its standard error: the interval ends at 1.96 σ above it, and two
+# estimates differ by less than 1.28 · √2 σ in nine of ten cases. So choose with this share of 1.96 σ left.
+MARGIN = 1.28 * 2**0.5 / 1.96
 
 
 def read_options(arguments: Sequence[str]) -> tuple[str | None, str | None]:
@@ -52,8 +56,11 @@ def read_options(arguments: Sequence[str]) -> tuple[str | None, str | None]:
     parser.add_argument("--bad", help="value of the bad outcome, whose probability the model predicts")
     parser.add_argument("--limit", type=float, help="largest GDP that you accept (now %(default)s)")
     parser.add_argument("--approve", type=float, help="share of the applicants that you approve (now %(default)s)")
+    parser.add_argument("--blend", type=float, help="weight t of the adjusted score (otherwise the script chooses it)")
     parser.set_defaults(**vars(OPTIONS))
     found = parser.parse_args(arguments)
+    if found.blend is not None and not 0 < found.blend <= 1:
+        parser.error(f"--blend is {found.blend:g}: give a weight above 0, at most 1")
     if not 0 < found.approve < 1:
         parser.error(f"--approve is {found.approve:g}: give a share between 0 and 1")
     vars(OPTIONS).update((name, getattr(found, name)) for name in vars(OPTIONS))
@@ -99,6 +106,10 @@ def check(table: pd.DataFrame, model: Any) -> None:
         sys.exit(f"Add people: {needed} with known age and outcome, 30 with each outcome. Now there are {counts}.")
     if not pd.api.types.is_numeric_dtype(ages) or ages.nunique() < 2:
         sys.exit(f"Write different numbers without units into the column {OPTIONS.age!r}. It has {ages.iloc[0]}.")
+    read = table.drop(columns=[OPTIONS.age, OPTIONS.outcome]) if model is None else table
+    for name in read if model is None else getattr(model, "feature_names_in_", ()):
+        if name in read and not pd.api.types.is_numeric_dtype(read[name]) and read[name].nunique() > TEXTS:
+            sys.exit(f"Drop the column {name!r} or group its values: it has {read[name].nunique()} different texts.")
     if model is None:
         return
     if lacking := [name for name in ("predict_proba", "feature_names_in_") if not hasattr(model, name)]:
@@ -146,10 +157,13 @@ def describe(name: str, model: Any, people: pd.DataFrame) -> dict[str, Any]:
 
 
 def smallest_blend(model: Any, adjusted: Any, people: pd.DataFrame) -> float:
-    """Return the smallest weight of the adjusted score for which GDP's whole interval is below the limit, or 1."""
+    """Return the smallest weight of the adjusted score that brings GDP's interval well below the limit, or 1."""
     old, new = good_score(model, people), good_score(adjusted, people)
-    below = [t for t in BLENDS if gdp_curve((1 - t) * old + t * new, people[OPTIONS.age]).gdp_high <= OPTIONS.limit]
-    return min(below, default=1.0)
+    for t in BLENDS:
+        curve = gdp_curve((1 - t) * old + t * new, people[OPTIONS.age])
+        if curve.gdp_high + MARGIN * (curve.gdp_high - curve.gdp) <= OPTIONS.limit:
+            return float(t)
+    return 1.0
 
 
 def describe_blends(model: Any, adjusted: Any, people: pd.DataFrame, saved: float) -> None:
@@ -171,7 +185,10 @@ def main(*arguments: str) -> None:
     table = invented_applicants() if table_file is None else pd.read_csv(table_file)
     model = None if model_file is None else joblib.load(model_file)  # load only files that you trust
     check(table, model)
+    people = len(table)
     table = table.dropna(subset=[OPTIONS.age, OPTIONS.outcome]).sample(frac=1, random_state=0)
+    if len(table) < people:
+        print(f"{people - len(table):,} people without age or outcome are left out.")
     written = "audit_original (.html, .json, .md)"
     if model is None:
         if Path("credit_model.joblib").exists():
@@ -183,6 +200,7 @@ def main(*arguments: str) -> None:
 
     curve = gdp_curve(good_score(model, first), first[OPTIONS.age])
     if curve.gdp_high <= OPTIONS.limit:
+        print(f"On {len(first):,} people:")
         describe("original", model, first)
         print(f"GDP is below your limit, so nothing is adjusted. Written: {written}")
         return
@@ -190,7 +208,7 @@ def main(*arguments: str) -> None:
     X, y = first[list(model.feature_names_in_)], first[OPTIONS.outcome]
     full = AdjustedClassifier(model, method="project", cv="prefit")  # later it needs the model's columns only
     full.fit(X, y, sensitive_features=first[OPTIONS.age])
-    blend = smallest_blend(model, full, second) if BLEND is None else BLEND
+    blend = smallest_blend(model, full, second) if OPTIONS.blend is None else OPTIONS.blend
     both = [("original", FrozenEstimator(model)), ("full", FrozenEstimator(full))]  # frozen: not fitted again
     adjusted = VotingClassifier(both, voting="soft", weights=[1 - blend, blend]).fit(X, y)  # their weighted mean
 
@@ -199,11 +217,16 @@ def main(*arguments: str) -> None:
     describe_blends(model, full, others, blend)
     below = new["verdict"].outcome == "below"
     print(f"The adjusted model is {'' if below else 'not shown to be '}below the limit: {new['verdict']}")
-    joblib.dump(adjusted, "adjusted_model.joblib")
     scores = {"score": good_score(model, others), "adjusted_score": good_score(adjusted, others)}
     scores = {name + "_of_model" * (name in others): score for name, score in scores.items()}  # keep your columns
     others.assign(**scores).to_csv("scored.csv", index=False)
-    print(f"Written: {written}, audit_adjusted (.html, .json, .md), adjusted_model.joblib, scored.csv\n")
+    bad = int((others[OPTIONS.outcome] == OPTIONS.bad).sum())
+    chance = 0.5 + (len(others) / (3 * bad * (len(others) - bad))) ** 0.5  # a random score has a larger AUC in 1 of 40
+    usable = below and new["auc"] > chance
+    if usable:
+        joblib.dump(adjusted, "adjusted_model.joblib")
+    saved = " adjusted_model.joblib," if usable else ""
+    print(f"Written: {written}, audit_adjusted (.html, .json, .md),{saved} scored.csv\n")
     meaning = (
         f"What it means. The AUC changes from {old['auc']:.2f} to {new['auc']:.2f}. The AUC is the probability that a "
         f"person with {OPTIONS.outcome} = {OPTIONS.bad} scores lower than one without, so a lower AUC is a worse "
@@ -215,11 +238,11 @@ def main(*arguments: str) -> None:
     )
     if new["ratio"] < 0.8:
         meaning += f"The lowest approval rate is still below four fifths of the highest (ratio {new['ratio']:.2f}). "
-    bad = int((others[OPTIONS.outcome] == OPTIONS.bad).sum())
-    chance = 0.5 + (len(others) / (3 * bad * (len(others) - bad))) ** 0.5  # a random score has a larger AUC in 1 of 40
     if not below:
-        meaning += f"Do not use the adjusted score: GDP is not shown to be below {OPTIONS.limit}. Try more people."
-    elif new["auc"] <= chance:
+        meaning += f"Do not use the adjusted score: GDP is not shown to be below {OPTIONS.limit}. "
+        larger = "more people" if blend == 1 else f"--blend {min(1.0, blend + 0.2):.2g} on other people, or more people"
+        meaning += f"Try {larger}."
+    elif not usable:
         meaning += f"Do not use the adjusted score: the AUC is not above {chance:.2f}, which chance can reach."
     else:
         meaning += "If policy and law allow it, use the adjusted score to rank and approve people. "
@@ -227,8 +250,8 @@ def main(*arguments: str) -> None:
     if OPTIONS.age in model.feature_names_in_:
         meaning += f" The model reads {OPTIONS.age}, so the adjusted model needs it of every applicant, too."
     print(textwrap.fill(meaning, 100))
-    if "Do not use" in meaning:
-        return
+    if not usable:
+        sys.exit(1)
     deployment = (
         "To deploy the adjusted model, install the same versions of frhsic_core and scikit-learn on the machine that "
         'scores. There, model = joblib.load("adjusted_model.joblib") and '
