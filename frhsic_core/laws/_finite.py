@@ -176,7 +176,7 @@ class FiniteLaw:
 
     @property
     def conditional(self) -> np.ndarray:
-        """P(Z = z | S = s), ``(nz, ns)``: each column sums to one."""
+        """Return P(Z = z | S = s) as an array ``(nz, ns)``, whose columns sum to one."""
         return self.probabilities / self.p_s
 
     @property
