@@ -237,7 +237,10 @@ def main(*arguments: str) -> None:
         f"changes from {old['share']:.2f} to {new['share']:.2f}. "
     )
     if new["ratio"] < 0.8:
-        meaning += f"The lowest approval rate is still below four fifths of the highest (ratio {new['ratio']:.2f}). "
+        meaning += (
+            f"The lowest approval rate is about {new['ratio']:.2f} of the highest, below four fifths. Chance lowers "
+        )
+        meaning += "this estimate; the report has its interval. "
     if not below:
         meaning += f"Do not use the adjusted score: GDP is not shown to be below {OPTIONS.limit}. "
         larger = "more people" if blend == 1 else f"--blend {min(1.0, blend + 0.2):.2g} on other people, or more people"

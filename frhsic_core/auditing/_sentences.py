@@ -72,13 +72,13 @@ def other_findings(audit: Audit, attribute: AttributeAudit) -> list[str]:
 
 def other_sentences(audit: Audit) -> list[str]:
     """Return the sentences about the scores, all attributes together, missing values and notes."""
-    said = []
-    found = audit.performance
+    found, said = audit.performance, list[str]()
     if "auc" in found:
+        below = ": lower scores go with label 1. Is its meaning right?" if found["auc"] < 0.5 else ""
         at = f" At the threshold the accuracy is {number(found['accuracy'])}." if "accuracy" in found else ""
         said.append(
-            f"The AUC of the scores is {number(found['auc'])}.{at} The mean score is {number(found['mean_score'])}, "
-            f"and the share of label 1 is {number(found['mean_label'])}."
+            f"The AUC of the scores is {number(found['auc'])}{below}.{at} The mean score is "
+            f"{number(found['mean_score'])}, and the share of label 1 is {number(found['mean_label'])}."
         )
     if "selection_rate" in found:
         said.append(f"{percent(found['selection_rate'])} of all {audit.unit} are selected.")
@@ -87,12 +87,11 @@ def other_sentences(audit: Audit) -> list[str]:
         size = "" if strength is None else f"; the distance correlation is {number(strength.value)}"
         said.append(f"Taken together, the dependence on {short(audit.joint.name)} {chance(test)}{size}.")
     for entry in audit.missing:
-        name = short(entry.column)
-        sentence = f"{name} is missing or infinite in {entry.missing:,} of {audit.rows:,} rows, which are left out."
+        name, share = short(entry.column), f"{entry.missing:,} of {audit.rows:,} rows"
+        sentence = f"{name} is missing or infinite in {share}, which are left out where it is needed."
         if entry.mean_missing is not None and entry.mean_known is not None:
-            sentence += (
-                f" Their mean is {number(entry.mean_missing)}; that of the other rows is {number(entry.mean_known)}."
-            )
+            means = number(entry.mean_missing), number(entry.mean_known)
+            sentence += " Their mean is {}; that of the other rows is {}.".format(*means)
         said.append(sentence)
     return [*said, *audit.notes]
 
@@ -194,14 +193,15 @@ def decision_sentences(audit: Audit, attribute: AttributeAudit) -> list[str]:
     if "selected" not in attribute.curves:
         return []
     name = short(attribute.name)
-    ratio, along = attribute.numbers["impact_ratio_groups"].value, attribute.numbers["impact_ratio"]
-    rule = "below" if ratio < 0.8 else "not below"
+    ratio, along = attribute.numbers["impact_ratio_groups"], attribute.numbers["impact_ratio"]
+    rule = "below" if ratio.high < 0.8 else "not below" if ratio.low >= 0.8 else "not clearly below or above"
     places, rates = zip(*attribute.selection_rates(), strict=True)
     low, high = int(np.argmin(rates)), int(np.argmax(rates))
     said = [
         f"At the threshold {number(audit.threshold or 0.0)} (selected: at least this {short(audit.score)}), "
         f"{percent(rates[low])} of the {audit.unit} with {name} {places[low]} are selected, and {percent(rates[high])} "
-        f"of those with {name} {places[high]}. The impact ratio is {number(ratio)}, {rule} four fifths."
+        f"of those with {name} {places[high]}. The impact ratio is {number(ratio.value)} ({percent(1.0 - audit.alpha)} "
+        f"interval {number(ratio.low)} to {number(ratio.high)}), {rule} four fifths."
     ]
     if attribute.curves["selected"].smooth:
         certain = " So it is below four fifths, by the band." if along.high < 0.8 else ""
@@ -330,7 +330,7 @@ def rows_used(audit: Audit, source: str = "") -> str:
 def adjusted(name: str, old: Curve, new: Curve, *, fitted_on: str) -> str:
     """Return the sentence about the gap before and after an adjustment; ``fitted_on`` as in ``change_report``."""
     now = {
-        "others": "It is now {}.",
+        "others": "It is now {}. If these rows fitted the adjustment, too, this looks too good.",
         "half": "Fitted on one half of the rows, the adjustment leaves {} in the other half (in the picture); "
         "fitted on all rows, as here, it usually leaves less.",
         "itself": "It is now {}. This looks too good: these rows fitted the adjustment; no half could be left out.",

@@ -222,9 +222,10 @@ def test_what_the_threshold_decides(case) -> None:
     gap = found.check("impact_gap=0.2")[0]
     assert (gap.estimate, gap.low, gap.high) == pytest.approx((1 - by_group.value, 1 - by_group.high, 1 - by_group.low))
     k, j = int(np.argmin(rates)), int(np.argmax(rates))
-    verdict = "below" if min(rates) / max(rates) < 0.8 else "not below"
+    verdict = "below" if by_group.high < 0.8 else "not below" if by_group.low >= 0.8 else "not clearly below or above"
     said = next(said for said in found.sentences if said.startswith("At the threshold 0.4"))
-    assert f"The impact ratio is {number(rates[k] / rates[j])}, {verdict} four fifths" in said
+    assert f"{number(rates[k] / rates[j])} (95%" in said
+    assert f"{number(by_group.low)} to {number(by_group.high)}), {verdict} four fifths" in said
     # Along the attribute: the two values between which the difference is most certain.
     inside = selected.inside
     low = np.flatnonzero(inside)[np.argmin(selected.high[inside])]
