@@ -191,8 +191,9 @@ def embedded(data: dict[str, Any]) -> str:
 
 
 def representation_parts() -> tuple[str, str]:
-    """Return no further input and the data of the running example."""
-    return "", embedded(representation_data())
+    """Return the choice of the scale and the data of the running example."""
+    views = {"equal": "the same variance in every direction", "true": "as they are, which HSIC measures"}
+    return choice("representation", "view", "positions", views), embedded(representation_data())
 
 
 def scatter_parts() -> tuple[str, str]:

@@ -6,6 +6,7 @@ from functools import cache
 from typing import Any
 
 import matplotlib as mpl
+import numpy as np
 
 from frhsic_core.paper.experiments.running_example import PENALTIES, clouds, gauges
 from frhsic_core.paper.runs.stored import stored_rows
@@ -17,7 +18,11 @@ GAUGES = {"normalized_hsic": "normalized HSIC", "nonlinear_r2": "R² of a probe 
 
 @cache
 def representation_data() -> dict[str, Any]:
-    """Return colors by age, and for every form and λ the stretched points (in hundredths) and the gauges."""
+    """Return colors by age, and for every form and λ the stretched points (in hundredths) and the gauges.
+
+    ``squeeze`` has the entries (1, 1), (1, 2) and (2, 2) of the symmetric matrix that gives the stretched points their
+    true scale again, with the largest spread one.
+    """
     rows = stored_rows("running_example")
     measured = gauges(rows)
     points = clouds(rows, people=PEOPLE)
@@ -29,6 +34,7 @@ def representation_data() -> dict[str, Any]:
             {
                 "lam": lam,
                 "points": (100 * points[form, lam]["stretched"]).round().astype(int).tolist(),
+                "squeeze": _squeeze(points[form, lam]["stretched"], points[form, lam]["as it is"]),
                 **measured.loc[(form, lam), list(GAUGES)].round(3).to_dict(),
             }
             for lam in lams
@@ -36,6 +42,13 @@ def representation_data() -> dict[str, Any]:
     colors = [mpl.colors.to_hex(color((age - 20) / 50)) for age in ages]
     scale = [mpl.colors.to_hex(color(i / 10)) for i in range(11)]
     return {"forms": forms, "colors": colors, "scale": scale, "gauges": GAUGES}
+
+
+def _squeeze(stretched: np.ndarray, own: np.ndarray) -> list[float]:
+    change, *_ = np.linalg.lstsq(stretched, own, rcond=None)  # a squeeze and then a rotation
+    axes, spread, _ = np.linalg.svd(change)
+    squeeze = (axes * spread) @ axes.T
+    return [float(round(squeeze[i, j], 3)) for i, j in ((0, 0), (0, 1), (1, 1))]
 
 
 def static_picture() -> str:

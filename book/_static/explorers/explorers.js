@@ -433,7 +433,8 @@
       svg.replaceChildren();
       for (const [key, value] of Object.entries({ viewBox: `0 0 ${width} ${height}`, width, height })) svg.setAttribute(key, value);
       element("rect", { x: middle - side / 2 + 0.5, y: 0.5, width: side - 1, height: side - 1, class: "frame" }, svg);
-      frame.points.forEach(([x, y], i) => {
+      const [a, b, c] = v.view === "true" ? frame.squeeze : [1, 0, 1]; // back to the true scale of the positions
+      frame.points.map(([x, y]) => [a * x + b * y, b * x + c * y]).forEach(([x, y], i) => {
         if (Math.abs(x) > reach || Math.abs(y) > reach) return;
         const at = { cx: middle + (side / 2) * (x / reach), cy: (side / 2) * (1 - y / reach), r: side > 180 ? 3.2 : 2.4 };
         element("circle", { ...at, class: "dot person" }, svg).style.fill = data.colors[i];
