@@ -138,8 +138,7 @@ def adult_table(tmp_path_factory: pytest.TempPathFactory) -> Table:
 
 def test_choosing_the_sensitive_attribute(adult_table: Table) -> None:
     load = partial(assemble, adult_table, _adult.RECIPE, name="adult")
-    default = load()
-    assert default.s.ndim == 1
+    assert load().s.ndim == 1
     two = load(sensitive=("age", "sex"))
     assert two.sensitive_names == ("age", "sex_Male")
     assert two.s.tolist() == [[25, 1], [50, 0], [33, 0], [71, 1]]

@@ -236,8 +236,7 @@ def test_sample_follows_the_table(generator: torch.Generator) -> None:
     z, s = wide.sample(50, random_state=generator)
     assert s.shape == (50, 2)
     assert torch.equal(s[:, 0], 2 * z[:, 0])
-    single = FiniteLaw([0], [[1.0]], [[1.0]])
-    assert single.sample(3)[1].shape == (3, 1)
+    assert FiniteLaw([0], [[1.0]], [[1.0]]).sample(3)[1].shape == (3, 1)
     assert repr(wide) == "FiniteLaw(nz=2, ns=2, exact=False)"
 
 
