@@ -5,9 +5,10 @@
     python credit_model.py applicants.csv model.joblib  # your applicants and your model, a scikit-learn classifier
     python credit_model.py applicants.csv model.joblib --age alter --outcome status --bad late --limit 0.04
 
-The file has one row for each applicant, with the age and the outcome but without identifiers. Your model must have been
-fitted on a DataFrame with the same names of columns, and not on these people. The options name the columns and the bad
-outcome. The script needs frhsic_core, and it writes to the current folder.
+The file has one row for each applicant, with the age and the outcome but without identifiers. Leave the outcome empty
+where it is unknown, for example of people whom you rejected: the script corrects and approves their scores, too. Your
+model must have been fitted on a DataFrame with the same names of columns, and not on these people. The options name the
+columns and the bad outcome. The script needs frhsic_core, and it writes to the current folder.
 """
 
 from __future__ import annotations
@@ -35,10 +36,12 @@ OPTIONS = argparse.Namespace(
     age="age",
     outcome="default",
     bad="yes",  # the outcome whose probability p the model predicts
-    limit=0.05,  # your own choice: the model is adjusted unless the whole interval of GDP (mean gap along age) is below
+    measure="gdp",  # the mean gap along age; "gdp_over_sd" divides it by the standard deviation of the scores
+    limit=0.05,  # your own choice: the model is adjusted unless the whole interval of the measure is below
     approve=0.7,  # your own choice: share of the applicants who get the credit
     blend=None,  # save (1 − t) · original + t · adjusted; None: the smallest of BLENDS that is below the limit
 )
+NAMES = {"gdp": "GDP", "gdp_over_sd": "GDP / sd"}
 BLENDS = tuple(np.arange(1, 21) / 20)
 TEXTS = 100  # different values of a column of words, at most
 # GDP of other people differs by chance. Let σ be its standard error: the interval ends at 1.96 σ above it, and two
@@ -54,7 +57,8 @@ def read_options(arguments: Sequence[str]) -> tuple[str | None, str | None]:
     parser.add_argument("--age", help="column of the age")
     parser.add_argument("--outcome", help="column of the outcome")
     parser.add_argument("--bad", help="value of the bad outcome, whose probability the model predicts")
-    parser.add_argument("--limit", type=float, help="largest GDP that you accept (now %(default)s)")
+    parser.add_argument("--measure", choices=list(NAMES), help="what the limit is for (now %(default)s)")
+    parser.add_argument("--limit", type=float, help="largest value that you accept (now %(default)s)")
     parser.add_argument("--approve", type=float, help="share of the applicants that you approve (now %(default)s)")
     parser.add_argument("--blend", type=float, help="weight t of the adjusted score (otherwise the script chooses it)")
     parser.set_defaults(**vars(OPTIONS))
@@ -99,7 +103,7 @@ def check(table: pd.DataFrame, model: Any) -> None:
     known, needed = table.dropna(subset=[OPTIONS.age, OPTIONS.outcome]), 200 if model is None else 150
     ages, outcomes = known[OPTIONS.age], known[OPTIONS.outcome]
     counts = outcomes.value_counts().to_dict()
-    OPTIONS.bad = next((value for value in counts if str(value) == OPTIONS.bad), OPTIONS.bad)  # a number or a word
+    OPTIONS.bad = next((v for v in counts if OPTIONS.bad in (str(v), str(v).removesuffix(".0"))), OPTIONS.bad)
     if OPTIONS.bad not in counts or len(counts) != 2:
         sys.exit(f"Set --bad, now {OPTIONS.bad!r}: {OPTIONS.outcome!r} needs two values and has {list(counts)[:9]}.")
     if len(known) < needed or min(counts.values()) < 30:
@@ -128,53 +132,71 @@ def good_score(model: Any, people: pd.DataFrame) -> np.ndarray:
 
 def bad_share(good: Any, approved: Any) -> str:
     """Return how many of the approved people have the bad outcome."""
-    return f"{1 - good[approved].mean():.1%} of the approved have {OPTIONS.outcome} = {OPTIONS.bad}"
+    return f"{1 - np.nanmean(good[approved]):.1%} of the approved have {OPTIONS.outcome} = {OPTIONS.bad}"
+
+
+def repaid(people: pd.DataFrame) -> np.ndarray:
+    """Return 1 for the good outcome, 0 for the bad one, and NaN where it is unknown."""
+    outcome = people[OPTIONS.outcome]
+    return np.where(outcome.isna(), np.nan, outcome != OPTIONS.bad)
+
+
+def measured(score: np.ndarray, people: pd.DataFrame) -> tuple[float, float]:
+    """Return the measure that the limit is for, and the upper end of its interval."""
+    curve = gdp_curve(score, people[OPTIONS.age])
+    unit = (score.std() or 1.0) if OPTIONS.measure == "gdp_over_sd" else 1.0
+    return curve.gdp / unit, curve.gdp_high / unit
+
+
+def approval_ratio(approved: np.ndarray, age: pd.Series) -> tuple[float, float, float]:
+    """Return the ratio of the smaller to the larger share of approved people in the youngest and the oldest quarter."""
+    young, old = approved[age <= age.quantile(0.25)].mean(), approved[age >= age.quantile(0.75)].mean()
+    return min(young, old) / max(young, old, 1e-9), young, old
 
 
 def describe(name: str, model: Any, people: pd.DataFrame) -> dict[str, Any]:
     """Write a report, print what the model does, and return its numbers."""
-    score, repaid = good_score(model, people), (people[OPTIONS.outcome] != OPTIONS.bad).astype(int)
+    score, good = good_score(model, people), repaid(people)
     lowest, *higher = np.unique(score)
     cut = max(np.quantile(score, 1 - OPTIONS.approve), min(higher, default=lowest))  # each model needs its own
     threshold = cut if higher else None
-    found = audit(score, sensitive_features=people[OPTIONS.age], y_true=repaid, threshold=threshold, model=name)
+    found = audit(score, sensitive_features=people[OPTIONS.age], y_true=good, threshold=threshold, model=name)
     found.save(f"audit_{name}.html")
     numbers, (low, high), auc = found[OPTIONS.age].numbers, found.interval, found.performance["auc"]
     error, share = numbers["calibration"].value, numbers["gdp_over_sd"].value
     along = numbers["impact_ratio"].value if higher else 1.0  # the lowest approval rate at an age over the highest
-    young, old = (people[OPTIONS.age].quantile(share) for share in (0.25, 0.75))
     ok = score >= cut
-    rates = ok[people[OPTIONS.age] <= young].mean(), ok[people[OPTIONS.age] >= old].mean()
-    ratio = min(rates) / max(*rates, 1e-9)
+    ratio, *rates = approval_ratio(ok, people[OPTIONS.age])
     gap = f"GDP {found.gdp:.3f} ({low:.3f} to {high:.3f}), GDP / sd {share:.2f}"
     print(f"{name} {gap}, AUC {auc:.2f}, calibration error {error:.3f}")
     quarters = f"{rates[0]:.0%} of the youngest quarter, {rates[1]:.0%} of the oldest, ratio {ratio:.2f}"
-    print(f"{name} approved {ok.mean():.0%} ({quarters}; along age {along:.2f}); {bad_share(repaid, ok)}")
+    print(f"{name} approved {ok.mean():.0%} ({quarters}; along age {along:.2f}); {bad_share(good, ok)}")
     if abs(ok.mean() - OPTIONS.approve) > 0.02:
         print(f"{name}: people with equal scores are approved together, so the share is not {OPTIONS.approve:.0%}.")
-    (verdict,) = found.check(f"gdp={OPTIONS.limit}")
+    (verdict,) = found.check(f"{OPTIONS.measure}={OPTIONS.limit}")
     return {"verdict": verdict, "auc": auc, "error": error, "share": share, "ratio": min(ratio, along), "cut": cut}
 
 
 def smallest_blend(model: Any, adjusted: Any, people: pd.DataFrame) -> float:
-    """Return the smallest weight of the adjusted score that brings GDP's interval well below the limit, or 1."""
+    """Return the smallest weight of the adjusted score whose interval is well below the limit, or 1."""
     old, new = good_score(model, people), good_score(adjusted, people)
     for t in BLENDS:
-        curve = gdp_curve((1 - t) * old + t * new, people[OPTIONS.age])
-        if curve.gdp_high + MARGIN * (curve.gdp_high - curve.gdp) <= OPTIONS.limit:
+        gap, high = measured((1 - t) * old + t * new, people)
+        if high + MARGIN * (high - gap) <= OPTIONS.limit:
             return float(t)
     return 1.0
 
 
 def describe_blends(model: Any, adjusted: Any, people: pd.DataFrame, saved: float) -> None:
     """Print what other weights t would give: the score (1 − t) · original + t · fully adjusted."""
-    old, new, repaid = good_score(model, people), good_score(adjusted, people), people[OPTIONS.outcome] != OPTIONS.bad
+    old, new, good = good_score(model, people), good_score(adjusted, people), repaid(people)
+    known, age = np.isfinite(good), people[OPTIONS.age]
     for t in sorted({0.25, 0.5, 0.75, 1.0} - {saved}):
         score = (1 - t) * old + t * new
         ok = score >= np.quantile(score, 1 - OPTIONS.approve)
-        gap = gdp(score, people[OPTIONS.age])
-        auc, bad = roc_auc_score(repaid, score), bad_share(repaid, ok)
-        print(f"blend t = {t:g}: GDP {gap:.3f}, GDP / sd {gap / score.std():.2f}, AUC {auc:.2f}; {bad}")
+        gap, auc, ratio = gdp(score, age), roc_auc_score(good[known], score[known]), approval_ratio(ok, age)[0]
+        gaps = f"GDP {gap:.3f}, GDP / sd {gap / score.std():.2f}, AUC {auc:.2f}"
+        print(f"blend t = {t:g}: {gaps}, ratio of quarters {ratio:.2f}; {bad_share(good, ok)}")
 
 
 def main(*arguments: str) -> None:
@@ -186,26 +208,34 @@ def main(*arguments: str) -> None:
     model = None if model_file is None else joblib.load(model_file)  # load only files that you trust
     check(table, model)
     people = len(table)
-    table = table.dropna(subset=[OPTIONS.age, OPTIONS.outcome]).sample(frac=1, random_state=0)
+    table = table.dropna(subset=[OPTIONS.age]).sample(frac=1, random_state=0)
     if len(table) < people:
-        print(f"{people - len(table):,} people without age or outcome are left out.")
+        print(f"{people - len(table):,} people without age are left out.")
+    if unknown := int(table[OPTIONS.outcome].isna().sum()):
+        print(f"{unknown:,} people have no outcome. AUC, calibration error and bad outcomes are those of the others.")
     written = "audit_original (.html, .json, .md)"
     if model is None:
         if Path("credit_model.joblib").exists():
             sys.exit("Remove or rename credit_model.joblib: the script would overwrite it with a new model.")
         third, written = len(table) // 3, f"credit_model.joblib, {written}"
-        model, table = train(table[:third]), table[third:]  # people whom the model has not seen
+        model, table = train(table[:third].dropna(subset=[OPTIONS.outcome])), table[third:]  # it has not seen these
         joblib.dump(model, "credit_model.joblib")
     first, second, others = (table[k::3] for k in range(3))  # to adjust, to choose a blend, to audit it
 
-    curve = gdp_curve(good_score(model, first), first[OPTIONS.age])
-    if curve.gdp_high <= OPTIONS.limit:
+    name, scores = NAMES[OPTIONS.measure], good_score(model, first)
+    if OPTIONS.measure == "gdp" and OPTIONS.limit > scores.std() / 2:
+        print(f"GDP is at most {scores.std():.3f}, the standard deviation (sd) of the scores, and your limit is more")
+        print("than half of it. If bad outcomes are rare, use --measure gdp_over_sd, and a limit for GDP / sd.")
+    if measured(scores, first)[1] <= OPTIONS.limit:
         print(f"On {len(first):,} people:")
-        describe("original", model, first)
-        print(f"GDP is below your limit, so nothing is adjusted. Written: {written}")
+        ratio = describe("original", model, first)["ratio"]
+        print(f"{name} is below your limit, so nothing is adjusted. Written: {written}")
+        if ratio < 0.8:
+            print(f"But the lowest approval rate is about {ratio:.2f} of the highest: see the report.")
         return
 
-    X, y = first[list(model.feature_names_in_)], first[OPTIONS.outcome]
+    X = first[list(model.feature_names_in_)]
+    y = first[OPTIONS.outcome].where(first[OPTIONS.outcome].notna(), model.predict(X))  # only the names of the classes
     full = AdjustedClassifier(model, method="project", cv="prefit")  # later it needs the model's columns only
     full.fit(X, y, sensitive_features=first[OPTIONS.age])
     blend = smallest_blend(model, full, second) if OPTIONS.blend is None else OPTIONS.blend
@@ -220,8 +250,8 @@ def main(*arguments: str) -> None:
     scores = {"score": good_score(model, others), "adjusted_score": good_score(adjusted, others)}
     scores = {name + "_of_model" * (name in others): score for name, score in scores.items()}  # keep your columns
     others.assign(**scores).to_csv("scored.csv", index=False)
-    bad = int((others[OPTIONS.outcome] == OPTIONS.bad).sum())
-    chance = 0.5 + (len(others) / (3 * bad * (len(others) - bad))) ** 0.5  # a random score has a larger AUC in 1 of 40
+    bad, good = (int((repaid(others) == value).sum()) for value in (0, 1))
+    chance = 0.5 + ((bad + good) / (3 * bad * good)) ** 0.5  # a random score has a larger AUC in 1 of 40
     usable = below and new["auc"] > chance
     if usable:
         joblib.dump(adjusted, "adjusted_model.joblib")
@@ -242,14 +272,14 @@ def main(*arguments: str) -> None:
         )
         meaning += "this estimate; the report has its interval. "
     if not below:
-        meaning += f"Do not use the adjusted score: GDP is not shown to be below {OPTIONS.limit}. "
+        meaning += f"Do not use the adjusted score: {name} is not shown to be below {OPTIONS.limit}. "
         larger = "more people" if blend == 1 else f"--blend {min(1.0, blend + 0.2):.2g} on other people, or more people"
         meaning += f"Try {larger}."
     elif not usable:
         meaning += f"Do not use the adjusted score: the AUC is not above {chance:.2f}, which chance can reach."
     else:
         meaning += "If policy and law allow it, use the adjusted score to rank and approve people. "
-        meaning += "Use the original p for prices and provisions."
+        meaning += "Use the original p for provisions. Prices set by it depend on age as much as before."
     if OPTIONS.age in model.feature_names_in_:
         meaning += f" The model reads {OPTIONS.age}, so the adjusted model needs it of every applicant, too."
     print(textwrap.fill(meaning, 100))
@@ -260,9 +290,11 @@ def main(*arguments: str) -> None:
         'scores. There, model = joblib.load("adjusted_model.joblib") and '
         f"p = model.predict_proba(t)[:, list(model.classes_).index({OPTIONS.bad!r})] for a table t with the model's "
         f"columns. With {OPTIONS.approve:.0%} approved (--approve changes it), approve people whose 1 − p is at least "
-        f"{new['cut']:.3f} (the original model: {old['cut']:.3f}). Audit the scores of every month: "
-        f"frhsic audit scored.csv --score adjusted_score --sensitive {OPTIONS.age} "
-        f"--threshold {new['cut']:.3f} --fail-above gdp={OPTIONS.limit:g}"
+        f"{new['cut']:.3f} (the original model: {old['cut']:.3f}). Every month write the ages "
+        "of the new applicants and adjusted_score = 1 − p to a file, and audit it (outcomes are not needed): "
+        f"frhsic audit month.csv --score adjusted_score --sensitive {OPTIONS.age} "
+        f"--threshold {new['cut']:.3f} --fail-above {OPTIONS.measure}={OPTIONS.limit:g}. "
+        f"Look at the share approved, too: it changes if the applicants do."
     )
     print("\n" + textwrap.fill(deployment, 100, break_long_words=False, break_on_hyphens=False))
 

@@ -343,8 +343,8 @@ def compare_remedies(
     sensitive_features : array_like
         ``(n,)``, ``(n, p)`` or a frame with numeric and categorical columns.
     remedies : sequence or mapping of str, optional
-        Keys of ``frhsic_core.remedies._comparison.REMEDIES``, all by default. A mapping gives the strengths of each.
-        ``"none"`` is always added, and for remedies that need S to predict a model without a remedy that sees S.
+        Of leace, leace_spline, kernel_eraser, project, encoder, adjust_mean and adjust_rank; all by default. A mapping
+        gives the strengths of each. A model without a remedy is added, with S as a feature where remedies need S.
     learners : sequence of {"linear", "boosting"} or mapping of str to estimator
         What is trained after, or before, each remedy. A mapping names scikit-learn models of your own, with
         ``predict_proba`` if there are classes. They get X as an array of numbers. A pipeline with a ColumnTransformer

@@ -109,7 +109,7 @@ def test_what_projection_costs_and_that_gdp_ranks_no_remedy(printed, rows: pd.Da
     assert 1 == after[0] / before[0] < after[-1] / before[-1] < 1.2
     assert 0 < after[2] - after[1] < before[2] - before[1]
     blends = [printed.numbers("which_remedy", f"blend t = {t}:") for t in (0.25, 0.5, 0.75, 1)]
-    assert (np.diff([[plain[0], *plain[3:5], before[-1]], *blends], axis=0) * [-1, -1, -1, 1] > 0).all()
+    assert (np.diff([[plain[0], *plain[3:5], before[3], before[-1]], *blends], axis=0) * [-1, -1, -1, 1, 1] > 0).all()
 
 
 def test_the_true_gaps_by_quadrature(printed) -> None:
