@@ -192,7 +192,7 @@ def embedded(data: dict[str, Any]) -> str:
 
 def representation_parts() -> tuple[str, str]:
     """Return the choice of the scale and the data of the running example."""
-    views = {"equal": "the same variance in every direction", "true": "as they are, which HSIC measures"}
+    views = {"equal": "the same variance in every direction", "true": "in true proportions, as HSIC sees them"}
     return choice("representation", "view", "positions", views), embedded(representation_data())
 
 

@@ -88,8 +88,7 @@ def test_verdicts_follow_from_the_certificates(found: list[overview.Standing]) -
 def test_the_picture_is_well_formed_and_every_box_is_a_link(found: list[overview.Standing]) -> None:
     html = overview.map_html(found)
     svg = ElementTree.fromstring(re.search(r"<svg.*</svg>", html, re.DOTALL)[0])
-    links = [node.get("href") for node in svg.iter("a")]
-    assert links == [one.link for one in found]
+    assert [node.get("href") for node in svg.iter("a")] == [one.link for one in found]
     assert len(list(svg.iter("path"))) == len(overview.drawn_edges()) + 1  # and the arrow head
     width, height = (float(x) for x in svg.get("viewBox").split()[2:])
     for box in svg.iter("rect"):
