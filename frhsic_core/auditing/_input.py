@@ -416,8 +416,8 @@ def _parquet_parts(path: Path, wanted: list[str]) -> Iterator[pd.DataFrame]:
     try:
         import pyarrow.dataset
         import pyarrow.lib
-    except ImportError:
-        raise ValueError(f"{path.name} is a parquet file: pip install pyarrow, or save CSV.") from None
+    except ImportError as error:
+        raise ValueError(f"{path.name} is a parquet file: pip install pyarrow, or save CSV ({error}).") from None
     try:
         table = pyarrow.dataset.dataset(path, format="parquet", partitioning="hive")
         if not table.schema.names:

@@ -407,6 +407,6 @@ def _to_parquet(rows: pd.DataFrame) -> bytes:
 def _from_parquet(data: bytes, path: Path) -> pd.DataFrame:
     try:
         import pyarrow.parquet
-    except ImportError:
-        raise StoreError(f"Reading {path.name} needs pyarrow: pip install 'frhsic-core[paper]'.") from None
+    except ImportError as error:  # missing, or made for another NumPy
+        raise StoreError(f"Reading {path.name} needs pyarrow: pip install 'frhsic-core[paper]' ({error}).") from None
     return pyarrow.parquet.read_table(pyarrow.BufferReader(data)).to_pandas()
