@@ -53,7 +53,18 @@ _EXPORTS = {
         "compare_remedies",
     ),
 }
-_MODULES = ("auditing", "conditional", "data", "joint", "kernels", "laws", "learning", "paper", "registry", "remedies")
+_MODULES = (
+    "auditing",
+    "conditional",
+    "data",
+    "joint",
+    "kernels",
+    "laws",
+    "learning",
+    "paper",
+    "registry",
+    "remedies",
+)
 _HOME = {name: f"{module}:{name}" for module, names in _EXPORTS.items() for name in names}
 _HOME |= {module: f"{module}:" for module in _MODULES}
 

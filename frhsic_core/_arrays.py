@@ -118,7 +118,11 @@ def same_kind(function: Function) -> Function:
     def public(*args: Any, **options: Any) -> Any:
         for word in _OTHER_WORDS.keys() & options.keys() - known.keys():
             random = word in ("seed", "generator") and "random_state" not in known
-            answer = "nothing in it is random." if random else _OTHER_WORDS[word].format(function.__name__)
+            answer = (
+                "nothing in it is random."
+                if random
+                else _OTHER_WORDS[word].format(function.__name__)
+            )
             raise TypeError(f"{function.__name__} takes no {word}: {answer}")
         result = function(*args, **options)
         samples = (*args, *(options[name] for name in ("z", "s", "x") if name in options))
@@ -131,7 +135,9 @@ def _plain(result: Any) -> Any:
     if isinstance(result, Tensor):
         return result.item() if result.ndim == 0 else result.detach().cpu().numpy()
     if dataclasses.is_dataclass(result) and not isinstance(result, type):
-        plain = {field.name: _plain(getattr(result, field.name)) for field in dataclasses.fields(result)}
+        plain = {
+            field.name: _plain(getattr(result, field.name)) for field in dataclasses.fields(result)
+        }
         return dataclasses.replace(result, **plain)
     return result
 
@@ -147,7 +153,9 @@ def as_seed(random_state: RandomState) -> int:
     if isinstance(random_state, Integral) and not isinstance(random_state, bool):
         return int(random_state)
     generator = as_generator(random_state)
-    return int(torch.randint(2**31 - 1, (), generator=generator, device=getattr(generator, "device", None)))
+    return int(
+        torch.randint(2**31 - 1, (), generator=generator, device=getattr(generator, "device", None))
+    )
 
 
 def as_tensor(x: ArrayLike, *, name: str = "x") -> Tensor:
@@ -171,7 +179,9 @@ def as_tensor(x: ArrayLike, *, name: str = "x") -> Tensor:
             f"{name} is complex, but statistics need real numbers: pass real and imaginary parts as columns."
         )
     if isinstance(x, Tensor):
-        return x.to(torch.promote_types(x.dtype, torch.float32) if x.is_floating_point() else torch.float64)
+        return x.to(
+            torch.promote_types(x.dtype, torch.float32) if x.is_floating_point() else torch.float64
+        )
     try:
         values = np.array(x, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -231,7 +241,9 @@ def require_value(value: Tensor, name: str) -> Tensor:
     return value
 
 
-def as_sample(x: ArrayLike, *, name: str = "z", min_rows: int = 1, check_finite: bool = True) -> Tensor:
+def as_sample(
+    x: ArrayLike, *, name: str = "z", min_rows: int = 1, check_finite: bool = True
+) -> Tensor:
     """Return ``x`` as a ``(..., n, d)`` floating tensor with at least ``min_rows`` rows and no NaN.
 
     Parameters
@@ -247,7 +259,9 @@ def as_sample(x: ArrayLike, *, name: str = "z", min_rows: int = 1, check_finite:
     """
     x = as_tensor(x, name=name)
     if x.ndim == 0:
-        raise ValueError(f"{name} is a single number: pass one row per sample, shape (n, d) or (n,).")
+        raise ValueError(
+            f"{name} is a single number: pass one row per sample, shape (n, d) or (n,)."
+        )
     if x.ndim == 1:
         x = x.unsqueeze(-1)
     if x.shape[-2] < min_rows:
@@ -302,7 +316,9 @@ def as_pair(
         s = s.unsqueeze(-1)
     s = as_sample(s, name=names[1], min_rows=0, check_finite=False)
     if s.shape[-2] != n:
-        raise ValueError(f"{names[1]} has {s.shape[-2]} rows but {names[0]} has {n}: both need one row per sample.")
+        raise ValueError(
+            f"{names[1]} has {s.shape[-2]} rows but {names[0]} has {n}: both need one row per sample."
+        )
     try:
         batch_shape(z, s)
     except ValueError:
@@ -311,7 +327,9 @@ def as_pair(
             "leading dimensions must be equal or broadcast."
         ) from None
     if z_is_tensor and s_is_tensor and z.device != s.device:
-        raise ValueError(f"{names[0]} is on {z.device} and {names[1]} on {s.device}: move both to one device.")
+        raise ValueError(
+            f"{names[0]} is on {z.device} and {names[1]} on {s.device}: move both to one device."
+        )
     if z_is_tensor == s_is_tensor:
         wide = torch.promote_types(z.dtype, s.dtype)
         z, s = z.to(wide), s.to(wide)
@@ -346,7 +364,11 @@ def require_same_rows(a: ArrayLike, b: ArrayLike, *, names: tuple[str, str]) -> 
     ValueError: z and s have the same row labels in another order (first rows: 'Ann' and 'Bob'), and rows are matched \
 by position: bring them into one order, s.loc[z.index], or pass .to_numpy() where the position is right.
     """
-    if not (hasattr(a, "iloc") and hasattr(b, "iloc")) or len(a) != len(b) or a.index.equals(b.index):
+    if (
+        not (hasattr(a, "iloc") and hasattr(b, "iloc"))
+        or len(a) != len(b)
+        or a.index.equals(b.index)
+    ):
         return
     first = (a.index != b.index).argmax()
     shown = " and ".join(repr(index[[first]].tolist()[0]) for index in (a.index, b.index))
@@ -367,7 +389,9 @@ by position: bring them into one order, s.loc[z.index], or pass .to_numpy() wher
 def warn_caller(message: str, kind: type[Warning] = UserWarning) -> None:
     """Warn with the first line outside the library, which a user can change."""
     stack = enumerate(traceback.walk_stack(sys._getframe()), 1)
-    outside = next(level for level, (frame, _) in stack if not frame.f_code.co_filename.startswith(_LIBRARY))
+    outside = next(
+        level for level, (frame, _) in stack if not frame.f_code.co_filename.startswith(_LIBRARY)
+    )
     warnings.warn(message, kind, stacklevel=outside)
 
 
@@ -386,21 +410,33 @@ def row_weights(
     if sample_weight is not None:
         weights = as_tensor(sample_weight, name="sample_weight").to(dtype=z.dtype, device=z.device)
         if weights.ndim == 0 or weights.shape[-1] != n:
-            raise ValueError(f"sample_weight has shape {tuple(weights.shape)}: one weight for each row is needed.")
+            raise ValueError(
+                f"sample_weight has shape {tuple(weights.shape)}: one weight for each row is needed."
+            )
         if check_finite:
             _require_finite(weights, "sample_weight")
             if bool((weights < 0).any()):
-                raise ValueError("sample_weight has negative values: weights must be zero or positive.")
+                raise ValueError(
+                    "sample_weight has negative values: weights must be zero or positive."
+                )
     if mask is not None:
         kept = mask if isinstance(mask, Tensor) else as_tensor(mask, name="mask")
         if kept.dtype != torch.bool and not bool(((kept == 0) | (kept == 1)).all()):
-            raise ValueError("mask has values other than 0 and 1: pass booleans, True for the rows to keep.")
+            raise ValueError(
+                "mask has values other than 0 and 1: pass booleans, True for the rows to keep."
+            )
         if kept.ndim == 0 or kept.shape[-1] != n:
-            raise ValueError(f"mask has shape {tuple(kept.shape)}: one value for each of the {n} rows is needed.")
+            raise ValueError(
+                f"mask has shape {tuple(kept.shape)}: one value for each of the {n} rows is needed."
+            )
         weights = weights * kept.to(z)
     total = weights.sum(-1, keepdim=True)
     if check_finite and bool((total == 0).any()):
-        what = "sample_weight sums to zero" if mask is None else "mask keeps no row with a positive weight"
+        what = (
+            "sample_weight sums to zero"
+            if mask is None
+            else "mask keeps no row with a positive weight"
+        )
         raise ValueError(f"{what}: at least one is needed in every batch element.")
     return weights / torch.where(total > 0, total, torch.ones_like(total))
 
@@ -420,7 +456,9 @@ def read_mixed(s: ArrayLike, *, name: str = "s") -> tuple[ArrayLike, tuple[int, 
     """
     labelled = hasattr(s, "iloc")
     values = s if labelled or isinstance(s, Tensor) else np.asarray(s)
-    if not labelled and (isinstance(s, Tensor) or values.dtype.kind not in "OUS" or values.ndim not in (1, 2)):
+    if not labelled and (
+        isinstance(s, Tensor) or values.dtype.kind not in "OUS" or values.ndim not in (1, 2)
+    ):
         return s, ()
     import pandas as pd
 
@@ -432,7 +470,9 @@ def read_mixed(s: ArrayLike, *, name: str = "s") -> tuple[ArrayLike, tuple[int, 
     for i in places:
         codes = pd.factorize(columns[i])[0]
         if (codes < 0).any():
-            raise ValueError(f"{name} has {int((codes < 0).sum())} missing values: drop those rows or name a category.")
+            raise ValueError(
+                f"{name} has {int((codes < 0).sum())} missing values: drop those rows or name a category."
+            )
         columns[i] = pd.Series(codes, index=table.index)
     coded = pd.DataFrame(columns).astype(np.float64)
     return coded if labelled else coded.to_numpy(), places
@@ -445,7 +485,9 @@ def is_categorical(column: Any) -> bool:
     if isinstance(column.dtype, pd.CategoricalDtype):
         return True
     # Numbers, booleans, dates and durations; other columns have objects or text.
-    return column.dtype.kind not in "biufcmM" and bool(pd.to_numeric(column.dropna(), errors="coerce").isna().any())
+    return column.dtype.kind not in "biufcmM" and bool(
+        pd.to_numeric(column.dropna(), errors="coerce").isna().any()
+    )
 
 
 class _Recomputed(torch.autograd.Function):
@@ -459,11 +501,19 @@ class _Recomputed(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         needed = ctx.needs_input_grad[1:]
-        inputs = [x.detach().requires_grad_(need) for x, need in zip(ctx.saved_tensors, needed, strict=True)]
+        inputs = [
+            x.detach().requires_grad_(need)
+            for x, need in zip(ctx.saved_tensors, needed, strict=True)
+        ]
         with torch.enable_grad():
             # One number: gradients of several outputs import a computer algebra system when they are asked for first.
-            total = sum((value * grad).sum() for value, grad in zip(ctx.function(*inputs), grads, strict=True))
-        found = iter(torch.autograd.grad(total, [x for x in inputs if x.requires_grad], allow_unused=True))
+            total = sum(
+                (value * grad).sum()
+                for value, grad in zip(ctx.function(*inputs), grads, strict=True)
+            )
+        found = iter(
+            torch.autograd.grad(total, [x for x in inputs if x.requires_grad], allow_unused=True)
+        )
         return None, *(next(found) if need else None for need in needed)
 
 
@@ -495,7 +545,10 @@ def free_memory(device: torch.device) -> float:
         found.append(float(available.split()[1]) * 1024)
     with suppress(OSError, ValueError):
         group = Path("/sys/fs/cgroup")
-        found.append(float((group / "memory.max").read_text()) - float((group / "memory.current").read_text()))
+        found.append(
+            float((group / "memory.max").read_text())
+            - float((group / "memory.current").read_text())
+        )
     return max(0.0, min(found))
 
 

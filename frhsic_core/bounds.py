@@ -32,7 +32,15 @@ from frhsic_core._arrays import ArrayLike, as_pair, as_tensor, require_same_rows
 from frhsic_core._choices import one_of
 from frhsic_core.joint import hsic
 from frhsic_core.joint._factors import thin_pair
-from frhsic_core.kernels import Categorical, Gaussian, InverseMultiquadric, Kernel, Laplacian, MultiScale, Product
+from frhsic_core.kernels import (
+    Categorical,
+    Gaussian,
+    InverseMultiquadric,
+    Kernel,
+    Laplacian,
+    MultiScale,
+    Product,
+)
 
 __all__ = ["DependenceBound", "gdp_bound", "hsic_bound"]
 
@@ -113,7 +121,9 @@ class DependenceBound:
 
     def __str__(self) -> str:
         share = f"{100 * (1 - self.delta):.6g}"
-        lines = [f"With {share} % confidence {self.measure} is at most {self.bound:.4f} (sample: {self.estimate:.4f})."]
+        lines = [
+            f"With {share} % confidence {self.measure} is at most {self.bound:.4f} (sample: {self.estimate:.4f})."
+        ]
         return "\n".join([*lines, "This assumes:", *(f"- {line}" for line in self.assumptions)])
 
 
@@ -176,7 +186,9 @@ def gdp_bound(
     n = len(f)
     _check_delta(delta, candidates)
     if variation is not None and groups is None:
-        raise ValueError("variation is given without groups: pass the inner edges of bins that were fixed in advance.")
+        raise ValueError(
+            "variation is given without groups: pass the inner edges of bins that were fixed in advance."
+        )
     if variation is not None and not 0.0 <= variation < math.inf:
         raise ValueError(f"variation is {variation}: it must be a finite number of at least 0.")
     share = delta / candidates if variation is None else 0.8 * delta / candidates
@@ -191,7 +203,10 @@ def gdp_bound(
     slack = unit * slacks[method]
     floor = unit * estimate
     values = int((counts > 0).sum())
-    assumptions = [INDEPENDENT, FIXED.format(what="scores were" if candidates == 1 else "candidate models were")]
+    assumptions = [
+        INDEPENDENT,
+        FIXED.format(what="scores were" if candidates == 1 else "candidate models were"),
+    ]
     if groups is None:
         measure = f"GDP over the {values} values of the attribute"
     else:
@@ -203,11 +218,23 @@ def gdp_bound(
         largest = float(np.where(counts < n, limits, 1.0).max())
         floor += 0.5 * largest * variation
         measure = "GDP"
-        assumptions.append(f"Along the attribute, the mean score has a total variation of at most {variation:g}.")
+        assumptions.append(
+            f"Along the attribute, the mean score has a total variation of at most {variation:g}."
+        )
     # |E[f | S] − E f| averages to at most half of the range of the scores.
     bound = min(floor + slack, 0.5 * unit)
     return DependenceBound(
-        bound, unit * estimate, measure, delta, n, candidates, method, tuple(assumptions), slack, floor, values
+        bound,
+        unit * estimate,
+        measure,
+        delta,
+        n,
+        candidates,
+        method,
+        tuple(assumptions),
+        slack,
+        floor,
+        values,
     )
 
 
@@ -291,7 +318,9 @@ def hsic_bound(
         _check_kernel(name, kernel)
     one_of("method", method, ("difference", "variance"))
     if z.dim() != 2:
-        raise ValueError(f"z has shape {tuple(z.shape)}: a bound is one of a single sample, so pass (n, d).")
+        raise ValueError(
+            f"z has shape {tuple(z.shape)}: a bound is one of a single sample, so pass (n, d)."
+        )
     n = len(z)
     estimate = float(hsic(z, s, kernel_z=kernel_z, kernel_s=kernel_s))
     if method == "variance":
@@ -300,11 +329,15 @@ def hsic_bound(
         added = math.sqrt(3.0 * math.log(candidates / delta) / n)
     slack = math.sqrt(estimate) / (n - 1) + added
     kernels = "The kernels, with their bandwidths, were fixed before these rows were seen."
-    encoder = FIXED.format(what="representation was" if candidates == 1 else "candidate representations were")
+    encoder = FIXED.format(
+        what="representation was" if candidates == 1 else "candidate representations were"
+    )
     # k and l lie in [0, 1], so HSIC, the squared norm of a covariance operator, is at most 1/4 (two equal groups).
     bound = min((math.sqrt(estimate) + slack) ** 2, 0.25)
     assumptions = (INDEPENDENT, encoder, kernels)
-    return DependenceBound(bound, estimate, "HSIC", delta, n, candidates, method, assumptions, slack, estimate)
+    return DependenceBound(
+        bound, estimate, "HSIC", delta, n, candidates, method, assumptions, slack, estimate
+    )
 
 
 def pair_variance(z: Tensor, s: Tensor, kernel_z: Kernel, kernel_s: Kernel) -> float:
@@ -380,7 +413,9 @@ def _read_scores(
     else:
         edges = np.asarray(groups, dtype=np.float64)
         if edges.ndim != 1 or not np.isfinite(edges).all() or (np.diff(edges) <= 0).any():
-            raise ValueError("groups must be finite numbers in rising order, the inner edges of the bins.")
+            raise ValueError(
+                "groups must be finite numbers in rising order, the inner edges of the bins."
+            )
         groups_of = np.searchsorted(edges, _column(s, "sensitive_features"), side="right")
     if len(groups_of) != len(f):
         raise ValueError(f"sensitive_features has {len(groups_of)} rows but y_pred has {len(f)}.")
@@ -403,7 +438,11 @@ def _flat(values: np.ndarray, name: str) -> np.ndarray:
 def _check_delta(delta: float, candidates: int) -> None:
     if not 0.0 < delta < 1.0:
         raise ValueError(f"delta is {delta}: it must lie between 0 and 1.")
-    if isinstance(candidates, bool) or not isinstance(candidates, int | np.integer) or candidates < 1:
+    if (
+        isinstance(candidates, bool)
+        or not isinstance(candidates, int | np.integer)
+        or candidates < 1
+    ):
         raise ValueError(f"candidates is {candidates!r}: it must be a positive whole number.")
 
 

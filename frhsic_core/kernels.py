@@ -18,7 +18,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from frhsic_core._arrays import ArrayLike, as_sample, as_tensor, binary_scale, require_memory, same_kind, spaced_rows
+from frhsic_core._arrays import (
+    ArrayLike,
+    as_sample,
+    as_tensor,
+    binary_scale,
+    require_memory,
+    same_kind,
+    spaced_rows,
+)
 from frhsic_core._choices import one_of
 
 _MANY_ROWS = 200  # from here on a median of selected pairs takes less time than one of all pairs
@@ -46,7 +54,9 @@ def squared_distances(x: Tensor, y: Tensor | None = None) -> Tensor:
     if y is None:
         return (-2.0 * half_squared_distances(x)).clamp_min(0.0)
     y = y - shift
-    return ((x * x).sum(-1, keepdim=True) + (y * y).sum(-1).unsqueeze(-2) - 2.0 * (x @ y.mT)).clamp_min(0.0)
+    return (
+        (x * x).sum(-1, keepdim=True) + (y * y).sum(-1).unsqueeze(-2) - 2.0 * (x @ y.mT)
+    ).clamp_min(0.0)
 
 
 def euclidean_distances(x: Tensor, y: Tensor | None = None) -> Tensor:
@@ -87,8 +97,12 @@ def median_bandwidth(x: ArrayLike, *, max_points: int | None = 1000) -> Tensor:
     2.0
     """
     if max_points is not None and max_points < 2:
-        raise ValueError(f"max_points is {max_points}: at least 2 rows are needed for one distance.")
-    return median_distance(as_sample(as_tensor(x, name="x").detach(), name="x"), max_points=max_points)
+        raise ValueError(
+            f"max_points is {max_points}: at least 2 rows are needed for one distance."
+        )
+    return median_distance(
+        as_sample(as_tensor(x, name="x").detach(), name="x"), max_points=max_points
+    )
 
 
 def median_distance(x: Tensor, *, max_points: int | None = 1000, power: int = 2) -> Tensor:
@@ -98,7 +112,9 @@ def median_distance(x: Tensor, *, max_points: int | None = 1000, power: int = 2)
         return x.new_ones(x.shape[:-2])
     if max_points is not None and x.shape[-2] > max_points:
         x = x.index_select(-2, spaced_rows(x.shape[-2], max_points, x.device))
-    if x.ndim > 2 and x.shape[-2] >= _MANY_ROWS and x.device.type == "cpu":  # each alone has a faster way
+    if (
+        x.ndim > 2 and x.shape[-2] >= _MANY_ROWS and x.device.type == "cpu"
+    ):  # each alone has a faster way
         each = [median_distance(part, max_points=None, power=power) for part in x.flatten(0, -3)]
         return torch.stack(each).view(x.shape[:-2])
     unit = binary_scale(x)
@@ -109,14 +125,20 @@ def median_distance(x: Tensor, *, max_points: int | None = 1000, power: int = 2)
         batch, copies = x.shape[:-2].numel(), 4 if x.ndim > 2 else 2
         advice = "Pass a kernel with a bandwidth, a smaller max_points or fewer batch elements."
         require_memory(x, x.shape[-2], batch=batch, copies=copies, advice=advice)
-        quick = _median_of_rows(x.double().numpy()) if x.ndim == power == 2 and x.device.type == "cpu" else None
+        quick = (
+            _median_of_rows(x.double().numpy())
+            if x.ndim == power == 2 and x.device.type == "cpu"
+            else None
+        )
         if quick is not None:
             median = mean = x.new_tensor(quick)  # far above zero, so that no mean is needed
         elif x.ndim == 2:
             pairs = torch.pdist(x.double(), p=float(power))
             median, mean = pairs.median().to(x.dtype), pairs.mean().to(x.dtype)
         else:
-            distances = torch.cdist(x, x, p=float(power), compute_mode="donot_use_mm_for_euclid_dist")
+            distances = torch.cdist(
+                x, x, p=float(power), compute_mode="donot_use_mm_for_euclid_dist"
+            )
             median, mean = _median_of_pairs(distances, own=True)
     return _usable(median, mean, unit=unit[..., 0, 0], smallest=torch.finfo(x.dtype).tiny)
 
@@ -150,7 +172,9 @@ def _median_of_column(x: NDArray[np.float64]) -> tuple[float, float]:
             low, low_place, low_count = middle, place, count
     many = high_place - low_place
     first = np.repeat(np.arange(n), many)
-    second = np.arange(many.sum()) - np.repeat(np.cumsum(many) - many, many) + np.repeat(low_place, many)
+    second = (
+        np.arange(many.sum()) - np.repeat(np.cumsum(many) - many, many) + np.repeat(low_place, many)
+    )
     distances = x[second] - x[first]
     rank = wanted - low_count - 1
     return float(np.partition(distances, rank)[rank]), mean
@@ -173,7 +197,9 @@ def _median_of_rows(x: NDArray[np.float64], *, block: int = 128) -> float | None
     # Of d + 2 products of float32 numbers, whose sizes sum to at most 4 max|x|², and of the rows themselves.
     error = 4.0 * (d + 16) * 2.0**-24 * float(squares.max())
     i, j = np.random.default_rng(0).integers(n, size=(2, 4096))
-    low, high = np.quantile(np.einsum("ij,ij->i", left[i], right.T[j]), (0.47, 0.53))  # four standard errors each way
+    low, high = np.quantile(
+        np.einsum("ij,ij->i", left[i], right.T[j]), (0.47, 0.53)
+    )  # four standard errors each way
     below = 0
     parts = []
     for first in range(0, n, block):
@@ -209,14 +235,20 @@ def batch_median(x: Tensor, max_points: int | None, *, exponents: Tensor | None 
     if exponents is not None:
         squared = -2.0 * exponents[..., rows, columns]
     else:
-        squared = squared_distances(x[..., rows, :], None if max_points is None else x[..., columns, :])
+        squared = squared_distances(
+            x[..., rows, :], None if max_points is None else x[..., columns, :]
+        )
     if x.device.type == "cpu" and max_points is not None and half > 0:
         # Most batches need no mean and the root of one number; this median takes half the time of kthvalue.
-        medians = [math.sqrt(max(pairs.median().item(), 0.0)) for pairs in squared.reshape(-1, half * half)]
+        medians = [
+            math.sqrt(max(pairs.median().item(), 0.0)) for pairs in squared.reshape(-1, half * half)
+        ]
         if min(medians) > 1e-9:
             return x.new_tensor(medians).view(x.shape[:-2])
     median, mean = _median_of_pairs(squared.clamp_min_(0.0).sqrt_(), own=max_points is None)
-    return _usable(median, mean, unit=torch.ones_like(median), smallest=torch.finfo(x.dtype).tiny ** 0.25)
+    return _usable(
+        median, mean, unit=torch.ones_like(median), smallest=torch.finfo(x.dtype).tiny ** 0.25
+    )
 
 
 def _median_of_pairs(distances: Tensor, *, own: bool) -> tuple[Tensor, Tensor]:
@@ -259,7 +291,9 @@ def half_squared_distances(u: Tensor) -> Tensor:
         # One pass instead of three, a product of [u, |u|², −½] and [u, −½, |u|²]; equal rows are zero up to rounding.
         square = (u * u).sum(-1, keepdim=True)
         constant = torch.full_like(square, -0.5)
-        return torch.cat([u, square, constant], dim=-1) @ torch.cat([u, constant, square], dim=-1).mT
+        return (
+            torch.cat([u, square, constant], dim=-1) @ torch.cat([u, constant, square], dim=-1).mT
+        )
     inner = u @ u.mT.contiguous()  # on a CPU a copy of the thin matrix pays for itself
     # The diagonal of the product itself, so that u·u − |u|²/2 − |u|²/2 is exactly zero there.
     square = inner.diagonal(dim1=-2, dim2=-1).clone()
@@ -286,7 +320,9 @@ class _BandwidthKernel:
         # Tensors are trusted: looking at their values would make a training step wait for the GPU.
         sigma = self.bandwidth
         if not isinstance(sigma, Tensor) and not (math.isfinite(sigma) and sigma > 0):
-            raise ValueError(f"bandwidth is {sigma}: it must be a positive number, such as median_bandwidth returns.")
+            raise ValueError(
+                f"bandwidth is {sigma}: it must be a positive number, such as median_bandwidth returns."
+            )
 
     def _scale(self, like: Tensor) -> float | Tensor:
         """Return the bandwidth in a shape that divides a ``(..., n, m)`` matrix."""
@@ -359,7 +395,10 @@ def multi_scale_grams(widest: Tensor, factors: tuple[float, ...] = (1.0,)) -> li
     totals = [widest] * len(factors)
     for finer in (1, 2, 3):
         widest = widest.clamp_min(lowest).square().square()
-        totals = [torch.add(total, widest, alpha=factor**finer) for total, factor in zip(totals, factors, strict=True)]
+        totals = [
+            torch.add(total, widest, alpha=factor**finer)
+            for total, factor in zip(totals, factors, strict=True)
+        ]
     return [0.25 * total for total in totals]
 
 
@@ -462,7 +501,8 @@ class Product:
                 f"x has {x.shape[-1]} columns but Product has {len(self.factors)} factors: pass one for each column."
             )
         grams = [
-            factor(x[..., a : a + 1], None if y is None else y[..., a : a + 1]) for a, factor in enumerate(self.factors)
+            factor(x[..., a : a + 1], None if y is None else y[..., a : a + 1])
+            for a, factor in enumerate(self.factors)
         ]
         return math.prod(grams[1:], start=grams[0])
 
@@ -481,11 +521,17 @@ def with_bandwidths(kernel: Kernel, change: Callable[[float | Tensor], float | T
     bandwidth, make = getattr(kernel, "bandwidth", None), type(kernel)
     if isinstance(kernel, _BandwidthKernel):
         return replace(kernel, bandwidth=change(kernel.bandwidth))
-    return kernel if bandwidth is None else cast(Callable[..., Kernel], make)(change(bandwidth))  # of the user's own
+    return (
+        kernel if bandwidth is None else cast(Callable[..., Kernel], make)(change(bandwidth))
+    )  # of the user's own
 
 
 def resolve_kernel(
-    kernel: Kernel | str | None, x: Tensor, *, name: str = "kernel", categorical: tuple[int, ...] = ()
+    kernel: Kernel | str | None,
+    x: Tensor,
+    *,
+    name: str = "kernel",
+    categorical: tuple[int, ...] = (),
 ) -> Kernel:
     """Return the kernel for a checked sample: an object as it is, a name or ``None`` at the median bandwidth.
 
@@ -511,13 +557,20 @@ def resolve_kernel(
     if kernel == "product" or (kernel is None and categorical):
         columns = enumerate(x.split(1, dim=-1))
         factors: list[Kernel] = [
-            Categorical() if a in categorical else Gaussian(median_distance(column)) for a, column in columns
+            Categorical() if a in categorical else Gaussian(median_distance(column))
+            for a, column in columns
         ]
         return factors[0] if len(factors) == 1 else Product(factors)
     if kernel is None or isinstance(kernel, str):
-        kind = KERNELS[one_of(name, "gaussian" if kernel is None else kernel, (*KERNELS, "product"))]
+        kind = KERNELS[
+            one_of(name, "gaussian" if kernel is None else kernel, (*KERNELS, "product"))
+        ]
         with_bandwidth = issubclass(kind, _BandwidthKernel)
-        return kind(median_distance(x, power=1 if kind is Laplacian else 2)) if with_bandwidth else kind()
+        return (
+            kind(median_distance(x, power=1 if kind is Laplacian else 2))
+            if with_bandwidth
+            else kind()
+        )
     if not callable(kernel):
         raise TypeError(
             f"{name} is {kernel!r}: pass a kernel such as Gaussian(1.0), a name such as 'gaussian', or None for the "

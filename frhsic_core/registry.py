@@ -72,7 +72,12 @@ _SETTINGS: dict[str, dict[str, dict[str, Any]]] = {
     "frhsic": {
         # Those of the recommended protocol, whitened FRHSIC, are the defaults of the class.
         "text": {"scale": None, "bandwidth": "every_20_epochs", "on": "representation"},
-        "reference": {"scale": None, "bandwidth": "reference", "bandwidth_s": "first_1000", "on": "representation"},
+        "reference": {
+            "scale": None,
+            "bandwidth": "reference",
+            "bandwidth_s": "first_1000",
+            "on": "representation",
+        },
     },
     "frem": {"text": {"power": 2, "scale": "minmax"}},
     "reg_gdp": {"text": {"grid_range": "training"}},
@@ -92,13 +97,33 @@ METHODS: dict[str, Method] = {
     for row in (
         # Key, label, color, marker, penalty, settings and tables of the paper.
         Method("unfair", "Unfair", _C["black"], "*", f"{_P}:Unfair", {}, _BOTH),
-        Method("frhsic", "FRHSIC", _C["vermillion"], "o", f"{_P}:FRHSIC", _SETTINGS["frhsic"], _ALL),
+        Method(
+            "frhsic", "FRHSIC", _C["vermillion"], "o", f"{_P}:FRHSIC", _SETTINGS["frhsic"], _ALL
+        ),
         Method("frem", "FREM", _C["blue"], "s", f"{_P}:FREM", _SETTINGS["frem"], _ALL),
-        Method("reg_gdp", "Reg-GDP", _C["bluish green"], "^", f"{_P}:RegGDP", _SETTINGS["reg_gdp"], _ALL),
+        Method(
+            "reg_gdp",
+            "Reg-GDP",
+            _C["bluish green"],
+            "^",
+            f"{_P}:RegGDP",
+            _SETTINGS["reg_gdp"],
+            _ALL,
+        ),
         Method("adv", "ADV", _C["reddish purple"], "v", f"{_P}:ADV", _SETTINGS["adv"], _ALL),
-        Method("mmd_binned", "MMD (binned)", _C["orange"], "D", f"{_P}:MMDBinned", _SETTINGS["mmd_binned"], _BOTH),
+        Method(
+            "mmd_binned",
+            "MMD (binned)",
+            _C["orange"],
+            "D",
+            f"{_P}:MMDBinned",
+            _SETTINGS["mmd_binned"],
+            _BOTH,
+        ),
         Method("laftr", "LAFTR", _C["sky blue"], "P", f"{_P}:LAFTR", {}, _BOTH),
-        Method("dcor", "dCor", _C["yellow"], "X", f"{_P}:DCor", _SETTINGS["dcor"], ("pareto_summary",)),
+        Method(
+            "dcor", "dCor", _C["yellow"], "X", f"{_P}:DCor", _SETTINGS["dcor"], ("pareto_summary",)
+        ),
     )
 }
 
@@ -157,11 +182,25 @@ DATASETS: dict[str, DatasetRow] = {
     row.key: row
     for row in (
         # Key, label, rows, recipe, color and marker; then what differs from the defaults.
-        DatasetRow("adult", "Adult", 32_561, f"{_D}._adult:RECIPE", _C["bluish green"], "^", paper=True),
-        DatasetRow("acs_income", "ACS Income", 20_000, f"{_D}._acs_income:RECIPE", _C["blue"], "s", paper=True),
-        DatasetRow("meps", "MEPS", 13_707, f"{_D}._meps:RECIPE", _C["reddish purple"], "v", paper=True),
+        DatasetRow(
+            "adult", "Adult", 32_561, f"{_D}._adult:RECIPE", _C["bluish green"], "^", paper=True
+        ),
+        DatasetRow(
+            "acs_income",
+            "ACS Income",
+            20_000,
+            f"{_D}._acs_income:RECIPE",
+            _C["blue"],
+            "s",
+            paper=True,
+        ),
+        DatasetRow(
+            "meps", "MEPS", 13_707, f"{_D}._meps:RECIPE", _C["reddish purple"], "v", paper=True
+        ),
         DatasetRow("crime", "Crime", 1_994, f"{_D}._crime:RECIPE", _C["orange"], "D", paper=True),
-        DatasetRow("compas", "COMPAS", 6_172, f"{_D}._compas:RECIPE", _C["vermillion"], "o", paper=True),
+        DatasetRow(
+            "compas", "COMPAS", 6_172, f"{_D}._compas:RECIPE", _C["vermillion"], "o", paper=True
+        ),
         DatasetRow("synthetic", "Synthetic", 5_000, f"{_D}._synthetic:RECIPE", _C["black"], "*"),
         DatasetRow("people", "People", 1_000, f"{_D}._people:RECIPE", _C["sky blue"], "1"),
     )

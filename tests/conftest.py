@@ -41,7 +41,9 @@ else:
 
 def chromium() -> str | None:
     """Return the path of chromium, if it is installed."""
-    return next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    return next(
+        filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+    )
 
 
 class Part(NamedTuple):
@@ -103,14 +105,20 @@ def in_turn(items: list[pytest.Item]) -> list[pytest.Item]:
     readers = {item.path for item in items if BOOKS & set(getattr(item, "fixturenames", ()))}
 
     def turn(item: pytest.Item) -> int:
-        return turns.get(item.path, 2 if item.path in readers else int(item.path.suffix != ".ipynb"))
+        return turns.get(
+            item.path, 2 if item.path in readers else int(item.path.suffix != ".ipynb")
+        )
 
     return sorted(items, key=turn)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the option that writes records."""
-    parser.addoption("--record", action="store_true", help="write the records of the tests again; see tests/records.py")
+    parser.addoption(
+        "--record",
+        action="store_true",
+        help="write the records of the tests again; see tests/records.py",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -158,7 +166,9 @@ def pytest_sessionfinish(session: pytest.Session) -> Generator[None, None, None]
     if counts or without_slow:
         terminal.write_line("Not tested here:")
     for (tests, reason), count in sorted(counts.items(), reverse=True):
-        which = f"{count} {'' if tests else 'other '}test{'s' * (count > 1)}{tests and f' of {tests}'}"
+        which = (
+            f"{count} {'' if tests else 'other '}test{'s' * (count > 1)}{tests and f' of {tests}'}"
+        )
         terminal.write_line(f"  {which} ({reason})")
     if without_slow:
         terminal.write_line("  what takes long and rarely fails (run `make test-all`)")

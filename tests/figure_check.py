@@ -50,7 +50,10 @@ def difference(stored: str, drawn: str) -> str:
     allowed = OTHER_VERSION if len(versions) > 1 else SAME_VERSION
     first, second = (pixels(image) for image in images)
     height, width = first.shape[1:3]
-    if any(abs(a - b) > max(4, SIZE * a) for a, b in zip((height, width), second.shape[1:3], strict=True)):
+    if any(
+        abs(a - b) > max(4, SIZE * a)
+        for a, b in zip((height, width), second.shape[1:3], strict=True)
+    ):
         return f"it has {second.shape[2]} x {second.shape[1]} pixels instead of {width} x {height}"
     common = np.maximum(first.shape, second.shape)
     first, second = _padded(first, common), _padded(second, common)
@@ -76,7 +79,11 @@ def pixels(image: Image.Image) -> np.ndarray:
 
 
 def _padded(values: np.ndarray, shape: np.ndarray, white: float = 1.0) -> np.ndarray:
-    return np.pad(values, [(0, int(a - b)) for a, b in zip(shape, values.shape, strict=True)], constant_values=white)
+    return np.pad(
+        values,
+        [(0, int(a - b)) for a, b in zip(shape, values.shape, strict=True)],
+        constant_values=white,
+    )
 
 
 def _without_counterpart(one: np.ndarray, other: np.ndarray, reach: int) -> np.ndarray:
@@ -92,6 +99,8 @@ def _without_counterpart(one: np.ndarray, other: np.ndarray, reach: int) -> np.n
     alone = outside(one[0], other[1], other[2])
     y, x = np.nonzero(alone)
     around = np.pad(other[1:], [(0, 0), (reach, reach), (reach, reach), (0, 0)], mode="edge")
-    low, high = np.lib.stride_tricks.sliding_window_view(around, (2 * reach + 1, 2 * reach + 1), axis=(1, 2))
+    low, high = np.lib.stride_tricks.sliding_window_view(
+        around, (2 * reach + 1, 2 * reach + 1), axis=(1, 2)
+    )
     alone[y, x] = outside(one[0, y, x], low[y, x].min((-2, -1)), high[y, x].max((-2, -1)))
     return alone

@@ -16,7 +16,14 @@ import pytest
 from jupyter_client.provisioning import local_provisioner
 
 CONTEXT = multiprocessing.get_context("forkserver")
-IMPORTS = ["ipykernel.kernelapp", "matplotlib.pyplot", "pandas", "scipy.stats", "sklearn.ensemble", "torch"]
+IMPORTS = [
+    "ipykernel.kernelapp",
+    "matplotlib.pyplot",
+    "pandas",
+    "scipy.stats",
+    "sklearn.ensemble",
+    "torch",
+]
 
 
 def install() -> None:
@@ -46,11 +53,17 @@ class Kernel:
 
     def __init__(self, command: list[str], **options: Any) -> None:
         here, there = CONTEXT.Pipe()
-        self._process = CONTEXT.Process(target=_run, args=(command, options["env"], options["cwd"], there))
+        self._process = CONTEXT.Process(
+            target=_run, args=(command, options["env"], options["cwd"], there)
+        )
         self._process.start()
         there.close()
         here.recv()  # an error if it has ended before it leads a group of its own
-        self.pid, self.kill, self.terminate = self._process.pid, self._process.kill, self._process.terminate
+        self.pid, self.kill, self.terminate = (
+            self._process.pid,
+            self._process.kill,
+            self._process.terminate,
+        )
 
     def send_signal(self, number: int) -> None:
         os.kill(self.pid, number)

@@ -13,7 +13,9 @@ from typing import Any
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
 
 
-def differences(now: Any, before: Any, place: str = "", *, rel: Any = 0.0, abs_: Any = 0.0, **how: Any) -> list[str]:
+def differences(
+    now: Any, before: Any, place: str = "", *, rel: Any = 0.0, abs_: Any = 0.0, **how: Any
+) -> list[str]:
     """Return what differs between nested results.
 
     A number may differ by the larger of ``rel`` times the one on record and ``abs_``, both numbers or functions of the
@@ -30,10 +32,15 @@ def differences(now: Any, before: Any, place: str = "", *, rel: Any = 0.0, abs_:
     if kinds in ({dict}, {list}):
         new, old = (dict(enumerate(one)) if isinstance(one, list) else one for one in (now, before))
         if new.keys() != old.keys():
-            return [f"{place}: on record alone {old.keys() - new.keys()}, now alone {new.keys() - old.keys()}"]
+            return [
+                f"{place}: on record alone {old.keys() - new.keys()}, now alone {new.keys() - old.keys()}"
+            ]
         if how.get("of_largest") and kinds == {list}:
             abs_ *= max(map(abs, before), default=0.0)
-        parts = (differences(new[key], old[key], f"{place}/{key}", rel=rel, abs_=abs_, **how) for key in old)
+        parts = (
+            differences(new[key], old[key], f"{place}/{key}", rel=rel, abs_=abs_, **how)
+            for key in old
+        )
         return [line for part in parts for line in part]
     if kinds == {str} and texts:
         pairs = zip(NUMBER.findall(now), NUMBER.findall(before), strict=False)
@@ -53,12 +60,20 @@ class Records:
     def read(self, file: str = "recorded.json") -> Any:
         return json.loads((self.folder / file).read_text(encoding="utf-8"))
 
-    def __call__(self, found: Any, file: str = "recorded.json", *, part: str = "", **tolerance: Any) -> None:
+    def __call__(
+        self, found: Any, file: str = "recorded.json", *, part: str = "", **tolerance: Any
+    ) -> None:
         """Compare what was found with a file, or with one part of it; write it before if asked to."""
         # JSON has no word for arrays, here lists, and for calls and others, here their names.
-        found = json.loads(json.dumps(found, default=lambda x: x.tolist() if hasattr(x, "tolist") else x.__qualname__))
+        found = json.loads(
+            json.dumps(
+                found, default=lambda x: x.tolist() if hasattr(x, "tolist") else x.__qualname__
+            )
+        )
         if self.write:
-            text = json.dumps(self.read(file) | {part: found} if part else found, indent=0, ensure_ascii=False)
+            text = json.dumps(
+                self.read(file) | {part: found} if part else found, indent=0, ensure_ascii=False
+            )
             (self.folder / file).write_text(text + "\n", encoding="utf-8")
         wrong = differences(found, self.read(file)[part] if part else self.read(file), **tolerance)
         assert not wrong, "\n".join(wrong[:20])

@@ -31,7 +31,9 @@ def normal_grid(points: int = 601, reach: float = 12.0) -> tuple[np.ndarray, np.
     return x, w / w.sum()
 
 
-def correlated(seed: int, n: int, rho: float = 0.0, d: int = 1, batch: tuple[int, ...] = ()) -> tuple[Tensor, Tensor]:
+def correlated(
+    seed: int, n: int, rho: float = 0.0, d: int = 1, batch: tuple[int, ...] = ()
+) -> tuple[Tensor, Tensor]:
     """Pairs with correlation ρ between s and the first column of z; I = −log(1 − ρ²)/2 for every d."""
     g = torch.Generator().manual_seed(seed)
     z = torch.randn(*batch, n, d, generator=g, dtype=torch.float64)
@@ -40,7 +42,9 @@ def correlated(seed: int, n: int, rho: float = 0.0, d: int = 1, batch: tuple[int
     return z, s
 
 
-def with_squares(seed: int, n: int, d: int, p: int = 1, batch: tuple[int, ...] = ()) -> tuple[Tensor, Tensor]:
+def with_squares(
+    seed: int, n: int, d: int, p: int = 1, batch: tuple[int, ...] = ()
+) -> tuple[Tensor, Tensor]:
     """Pairs in which every column of s is the square of a column of z, and noise."""
     g = torch.Generator().manual_seed(seed)
     z = torch.randn(*batch, n, d, generator=g, dtype=torch.float64)
@@ -50,12 +54,21 @@ def with_squares(seed: int, n: int, d: int, p: int = 1, batch: tuple[int, ...] =
 def prepared(penalty: Penalty, data: TrainingData, *, models: int = 2, d: int = 2) -> Any:
     """Return the penalty, set up for models of one dataset with d columns of Z."""
     generators = [torch.Generator().manual_seed(i) for i in range(models)]
-    penalty.setup(data, dataset=torch.zeros(models, dtype=torch.int64), generators=generators, representation=d)
+    penalty.setup(
+        data,
+        dataset=torch.zeros(models, dtype=torch.int64),
+        generators=generators,
+        representation=d,
+    )
     return penalty
 
 
 def batch_of(
-    data: TrainingData, z: Tensor, output: Tensor, rows: Tensor | None = None, weights: Tensor | None = None
+    data: TrainingData,
+    z: Tensor,
+    output: Tensor,
+    rows: Tensor | None = None,
+    weights: Tensor | None = None,
 ) -> Batch:
     """Return a mini-batch of some rows of one dataset, or of all, for each model of z."""
     models = z.shape[0]
@@ -67,11 +80,15 @@ def batch_of(
     )  # fmt: skip
 
 
-def classified(seed: int, *shape: int, d: int, dtype: torch.dtype = torch.float64) -> tuple[Tensor, Tensor, Tensor]:
+def classified(
+    seed: int, *shape: int, d: int, dtype: torch.dtype = torch.float64
+) -> tuple[Tensor, Tensor, Tensor]:
     """Features of which the first rises with s, labels that depend on the first two, and s."""
     generator = torch.Generator().manual_seed(seed)
     s = torch.rand(*shape, generator=generator, dtype=dtype)
     x = torch.randn(*shape, d, generator=generator, dtype=dtype)
     x[..., 0] += 2 * s
-    y = (torch.rand(*shape, generator=generator) < torch.sigmoid(x[..., 0] - 1 + x[..., 1])).to(dtype)
+    y = (torch.rand(*shape, generator=generator) < torch.sigmoid(x[..., 0] - 1 + x[..., 1])).to(
+        dtype
+    )
     return x, y, s

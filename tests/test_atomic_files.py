@@ -17,11 +17,18 @@ CONTENTS = {"a.txt": b"first", "b.txt": b"the second"}
 
 
 def save(folder: Path, **more: Callable[[Any], Any]) -> None:
-    files = {folder / name: partial(lambda text, file: file.write(text), text) for name, text in CONTENTS.items()}
-    write_atomically(files | {folder / name.replace("_", "."): write for name, write in more.items()})
+    files = {
+        folder / name: partial(lambda text, file: file.write(text), text)
+        for name, text in CONTENTS.items()
+    }
+    write_atomically(
+        files | {folder / name.replace("_", "."): write for name, write in more.items()}
+    )
 
 
-def test_everything_is_on_the_disk_before_anything_is_renamed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_everything_is_on_the_disk_before_anything_is_renamed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     done: list[object] = []
     rename = os.replace
     monkeypatch.setattr(os, "fsync", lambda handle: done.append(os.fstat(handle).st_size))
@@ -37,7 +44,10 @@ def test_a_failure_leaves_the_old_files_alone(tmp_path: Path) -> None:
         raise OSError(28, "No space left on device")
 
     (tmp_path / "a.txt").write_text("old")
-    with pytest.raises(OSError, match=r"c.txt could not be written \(No space left on device\).*No file was changed"):
+    with pytest.raises(
+        OSError,
+        match=r"c.txt could not be written \(No space left on device\).*No file was changed",
+    ):
         save(tmp_path, c_txt=broken)
     (tmp_path / "d.txt").mkdir()
     with pytest.raises(OSError, match=r"d.txt could not be written \(Is a directory\)"):

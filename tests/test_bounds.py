@@ -17,7 +17,9 @@ from frhsic_core.laws import FiniteLaw, GaussianPair
 
 
 def sampled_gdp(f: np.ndarray, groups: np.ndarray) -> float:
-    return sum(np.mean(groups == g) * abs(f[groups == g].mean() - f.mean()) for g in set(groups.tolist()))
+    return sum(
+        np.mean(groups == g) * abs(f[groups == g].mean() - f.mean()) for g in set(groups.tolist())
+    )
 
 
 def by_hand(f: np.ndarray, groups: np.ndarray, delta: float) -> float:
@@ -29,7 +31,10 @@ def by_hand(f: np.ndarray, groups: np.ndarray, delta: float) -> float:
     deviation = math.sqrt(variance) + math.sqrt(2 * math.log(1 / two) / (n - 1))
     mean_of_scores = math.sqrt(math.log(2 / three) / (2 * n))
     mean_of_signs = 2 * math.sqrt(math.log(2 / four) / (2 * n))
-    bernstein = math.sqrt(2 * min(1, 4 * deviation**2) * math.log(1 / one) / n) + 2 / 3 * math.log(1 / one) / n
+    bernstein = (
+        math.sqrt(2 * min(1, 4 * deviation**2) * math.log(1 / one) / n)
+        + 2 / 3 * math.log(1 / one) / n
+    )
     return min(difference, value + bernstein + mean_of_scores * mean_of_signs, 0.5)
 
 
@@ -159,10 +164,15 @@ def test_the_variance_version_of_the_bound_for_hsic() -> None:
     kernel_z, kernel_s, law = Gaussian(1.0), Gaussian(0.7), GaussianPair(0.3)
     z, s = law.sample(61, random_state=5)
     pairs = list(itertools.combinations(range(61), 2))
-    gauss = [[math.exp(-float((x[i] - x[j]) ** 2) / (2 * b * b)) for i, j in pairs] for x, b in ((z, 1.0), (s, 0.7))]
+    gauss = [
+        [math.exp(-float((x[i] - x[j]) ** 2) / (2 * b * b)) for i, j in pairs]
+        for x, b in ((z, 1.0), (s, 0.7))
+    ]
     v = np.mean([(1 - k) * (1 - l) for k, l in zip(*gauss, strict=True)])
     for candidates in (1, 7):
-        found = hsic_bound(z, s, kernel_z=kernel_z, kernel_s=kernel_s, candidates=candidates, method="variance")
+        found = hsic_bound(
+            z, s, kernel_z=kernel_z, kernel_s=kernel_s, candidates=candidates, method="variance"
+        )
         q = math.log(2 * candidates / 0.05) / 30
         root = 61 / 60 * math.sqrt(found.estimate) + 4 / 3 * q + math.sqrt(2 * v * q + q * q)
         assert found.bound == pytest.approx(min(root**2, 0.25))
@@ -170,8 +180,12 @@ def test_the_variance_version_of_the_bound_for_hsic() -> None:
         assert law.hsic(kernel_z, kernel_s) <= found.bound
 
 
-@pytest.mark.parametrize(("kernel", "columns"), [(Gaussian(0.7), 1), (Categorical(), 1), (Gaussian(2.0), 30)])
-def test_the_variance_of_pairs_is_their_mean_where_features_are_few_and_where_not(kernel, columns: int) -> None:
+@pytest.mark.parametrize(
+    ("kernel", "columns"), [(Gaussian(0.7), 1), (Categorical(), 1), (Gaussian(2.0), 30)]
+)
+def test_the_variance_of_pairs_is_their_mean_where_features_are_few_and_where_not(
+    kernel, columns: int
+) -> None:
     """1,000 rows of one column have thin Gram matrices, and 30 columns have none. The reference is the whole matrix."""
     z = torch.randn(1000, columns, generator=torch.Generator().manual_seed(8), dtype=torch.float64)
     s = (z[:, :1] + 0.5).round() if isinstance(kernel, Categorical) else z[:, :1].sin()
@@ -210,14 +224,30 @@ HALVES = pd.Series([0.5, 0.5, 0.5])
         ({"sensitive_features": [1, np.nan]}, ValueError, "missing values"),
         ({"sensitive_features": ["a", None]}, ValueError, "missing values"),
         ({"sensitive_features": [[1, 2], [3, 4]]}, ValueError, "one column"),
-        ({"y_pred": HALVES, "sensitive_features": HALVES[::-1]}, ValueError, r"y_pred and sens.*first rows: 0 and 2"),
+        (
+            {"y_pred": HALVES, "sensitive_features": HALVES[::-1]},
+            ValueError,
+            r"y_pred and sens.*first rows: 0 and 2",
+        ),
         ({"groups": 10}, TypeError, "fixed before the rows are seen"),
         ({"sensitive_features": pd.qcut([1, 2], 2)}, TypeError, "inner edges as groups="),
-        ({"sensitive_features": pd.Series(pd.cut([1.0, 2.0, np.nan, 4.0], 2))}, TypeError, "inner edges as groups="),
+        (
+            {"sensitive_features": pd.Series(pd.cut([1.0, 2.0, np.nan, 4.0], 2))},
+            TypeError,
+            "inner edges as groups=",
+        ),
         ({"sample_weight": [1, 1]}, TypeError, "gdp_bound takes no sample_weight: .*counts once"),
         ({"clusters": [1, 1]}, TypeError, "gdp_bound takes no clusters: .*one row of each cluster"),
-        ({"z": [1, 2], "sample_weight": [1, 1]}, TypeError, "hsic_bound takes no sample_weight: .*counts once"),
-        ({"z": [1, 2], "clusters": [1, 1]}, TypeError, "hsic_bound takes no clusters: .*one row of each cluster"),
+        (
+            {"z": [1, 2], "sample_weight": [1, 1]},
+            TypeError,
+            "hsic_bound takes no sample_weight: .*counts once",
+        ),
+        (
+            {"z": [1, 2], "clusters": [1, 1]},
+            TypeError,
+            "hsic_bound takes no clusters: .*one row of each cluster",
+        ),
         ({"z": [1, 2], "kernel_z": Linear()}, TypeError, "kernel_z"),
         ({"z": [1, 2], "kernel_z": None}, TypeError, "kernel_z"),
         ({"z": [1, 2], "kernel_z": Product([Linear()])}, TypeError, "kernel_z"),
@@ -240,6 +270,10 @@ def test_what_is_not_allowed_is_said(options: dict, error: type[Exception], word
 def test_words_are_groups_and_frames_and_tensors_are_read() -> None:
     f = [0.2, 0.4, 0.3, 0.9]
     words = gdp_bound(pd.Series(f), sensitive_features=pd.Series(["a", "b", "a", "b"]))
-    codes = gdp_bound(torch.tensor(f, dtype=torch.float64), sensitive_features=torch.tensor([0, 1, 0, 1]))
+    codes = gdp_bound(
+        torch.tensor(f, dtype=torch.float64), sensitive_features=torch.tensor([0, 1, 0, 1])
+    )
     assert words.bound == codes.bound == float(words)
-    assert str(words).startswith("With 95 % confidence GDP over the 2 values of the attribute is at most 0.5")
+    assert str(words).startswith(
+        "With 95 % confidence GDP over the 2 values of the attribute is at most 0.5"
+    )

@@ -16,7 +16,10 @@ import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = (ROOT / "book" / "contributing.md").read_text(encoding="utf-8")
-BLOCK = re.compile(r"^(`{3,})(?:python|text|yaml|markdown)\n# (\S+?)(?:: (\w+))?\n(.*?)^\1$", re.DOTALL | re.MULTILINE)
+BLOCK = re.compile(
+    r"^(`{3,})(?:python|text|yaml|markdown)\n# (\S+?)(?:: (\w+))?\n(.*?)^\1$",
+    re.DOTALL | re.MULTILINE,
+)
 
 
 class Block(NamedTuple):
@@ -29,7 +32,9 @@ class Block(NamedTuple):
 
 def blocks(section: str) -> list[Block]:
     """Return the blocks of a section of the page that name a file."""
-    body = re.split(r"^## ", PAGE.partition(f"## {section}\n")[2], maxsplit=1, flags=re.MULTILINE)[0]
+    body = re.split(r"^## ", PAGE.partition(f"## {section}\n")[2], maxsplit=1, flags=re.MULTILINE)[
+        0
+    ]
     return [Block(path, table, text) for _, path, table, text in BLOCK.findall(body)]
 
 
@@ -53,7 +58,9 @@ def write(block: Block, root: Path) -> None:
 
 def copied(tmp_path: Path) -> Path:
     """Copy the package, the claims and the tests of the registry; link the stored results."""
-    shutil.copytree(ROOT / "frhsic_core", tmp_path / "frhsic_core", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(
+        ROOT / "frhsic_core", tmp_path / "frhsic_core", ignore=shutil.ignore_patterns("__pycache__")
+    )
     (tmp_path / "book").mkdir()
     for entry in (ROOT / "book").iterdir():
         if entry.name == "claims":
@@ -90,9 +97,15 @@ def extended(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def run(copy: Path, *words: str) -> str:
     """Run Python in the copy, in which the package is that of the copy; return its output."""
-    environment = {name: value for name, value in os.environ.items() if name not in ("FRHSIC_BOOK", "FRHSIC_DATA")}
+    environment = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in ("FRHSIC_BOOK", "FRHSIC_DATA")
+    }
     environment |= {"PYTHONPATH": str(copy), "FRHSIC_CACHE": str(copy / "cache")}
-    done = subprocess.run([sys.executable, *words], capture_output=True, text=True, cwd=copy, env=environment)
+    done = subprocess.run(
+        [sys.executable, *words], capture_output=True, text=True, cwd=copy, env=environment
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -149,7 +162,17 @@ def test_a_forgotten_row_fails(copy: Path) -> None:
     for section in ("Add a method", "Add a dataset"):
         write(blocks(section)[0], copy)
     with pytest.raises(AssertionError, match=r"(?s)row to METHODS.*row to DATASETS"):
-        run(copy, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/test_registry.py", "-k", "has_a_row")
+        run(
+            copy,
+            "-m",
+            "pytest",
+            "-q",
+            "-p",
+            "no:cacheprovider",
+            "tests/test_registry.py",
+            "-k",
+            "has_a_row",
+        )
 
 
 @pytest.mark.slow
@@ -163,7 +186,11 @@ def test_an_experiment_is_five_files(copy: Path) -> None:
     parts = yaml.safe_load((copy / "_toc.yml").read_text(encoding="utf-8"))["chapters"]
     chapters = [entry for part in parts for entry in part["sections"]]
     assert {"file": "notebooks/seed_spread"} in chapters
-    assert (copy / "notebooks" / "seed_spread.md").read_text(encoding="utf-8").startswith("---\njupytext:")
+    assert (
+        (copy / "notebooks" / "seed_spread.md")
+        .read_text(encoding="utf-8")
+        .startswith("---\njupytext:")
+    )
     assert judged(copy, "C900") == ["3", "3", "agrees", "none"]
 
 
@@ -180,7 +207,11 @@ def test_a_statement_is_three_files(copy: Path) -> None:
 
 
 def test_rows_of_tables_have_every_column() -> None:
-    tables = (("Add an experiment", "claims.csv"), ("Add a claim", "claims.csv"), ("Add a statement", "statements.csv"))
+    tables = (
+        ("Add an experiment", "claims.csv"),
+        ("Add a claim", "claims.csv"),
+        ("Add a statement", "statements.csv"),
+    )
     for section, name in tables:
         block = next(block for block in blocks(section) if block.path.endswith(name))
         with (ROOT / block.path).open(encoding="utf-8", newline="") as file:

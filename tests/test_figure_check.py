@@ -93,7 +93,9 @@ def test_other_contents_fail(name: str) -> None:
 
 def test_another_size_fails() -> None:
     higher = draw(lambda axis: axis.figure.set_size_inches(6, 3.75))
-    assert re.match(r"it has 6\d\d x 38\d pixels instead of 6\d\d x 36\d", check.difference(unchanged(), higher))
+    assert re.match(
+        r"it has 6\d\d x 38\d pixels instead of 6\d\d x 36\d", check.difference(unchanged(), higher)
+    )
 
 
 @pytest.mark.slow
@@ -109,10 +111,23 @@ def test_nbval_fails_on_a_changed_figure(tmp_path: Path) -> None:
     notebook = nbformat.v4.new_notebook(cells=cells)
     arguments = ["--InlineBackend.figure_format=retina"]
     NotebookClient(notebook, kernel_name="python3", extra_arguments=arguments).execute()
-    first, second = (next(out for out in cell.outputs if "data" in out)["data"] for cell in notebook.cells)
+    first, second = (
+        next(out for out in cell.outputs if "data" in out)["data"] for cell in notebook.cells
+    )
     second["image/png"] = first["image/png"]
     nbformat.write(notebook, tmp_path / "notebooks" / "two.ipynb")
-    words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", ".", "-c", "/dev/null"]
+    words = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "--rootdir",
+        ".",
+        "-c",
+        "/dev/null",
+    ]
     words += ["--nbval", "--nbval-current-env", "notebooks"]
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert "1 failed, 1 passed" in done.stdout

@@ -18,17 +18,32 @@ pytestmark = pytest.mark.slow
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Install a copy of the package, without its dependencies and away from the repository."""
     source, target = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("site")
-    shutil.copytree(ROOT / "frhsic_core", source / "frhsic_core", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(
+        ROOT / "frhsic_core", source / "frhsic_core", ignore=shutil.ignore_patterns("__pycache__")
+    )
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source)
-    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--no-index"]
+    pip = [
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--no-deps",
+        "--no-build-isolation",
+        "--no-index",
+    ]
     pip += ["--disable-pip-version-check"]
-    done = subprocess.run([*pip, "--target", str(target), str(source)], capture_output=True, text=True)
+    done = subprocess.run(
+        [*pip, "--target", str(target), str(source)], capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr
     return target
 
 
-def frhsic(site: Path, *arguments: str, cwd: Path, **settings: str) -> subprocess.CompletedProcess[str]:
+def frhsic(
+    site: Path, *arguments: str, cwd: Path, **settings: str
+) -> subprocess.CompletedProcess[str]:
     """Run the installed command, which must be the one under ``site``."""
     environment = {name: value for name, value in os.environ.items() if name != "FRHSIC_BOOK"}
     environment |= {"PYTHONPATH": str(site), **settings}
@@ -53,6 +68,10 @@ def test_in_a_clone_the_installed_command_finds_the_book(site: Path, cwd: Path) 
 
 def test_elsewhere_it_says_what_to_set_and_takes_it(site: Path, tmp_path: Path) -> None:
     lost = frhsic(site, "tables", cwd=tmp_path)
-    assert (lost.returncode, len(lost.stderr.strip().splitlines()), "set FRHSIC_BOOK" in lost.stderr) == (2, 1, True)
+    assert (
+        lost.returncode,
+        len(lost.stderr.strip().splitlines()),
+        "set FRHSIC_BOOK" in lost.stderr,
+    ) == (2, 1, True)
     told = frhsic(site, "tables", cwd=tmp_path, FRHSIC_BOOK=str(ROOT / "book"))
     assert told.returncode == 0, told.stderr

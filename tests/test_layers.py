@@ -16,21 +16,38 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "frhsic_core"
 FACTS = {"_choices", "registry"}
-STATISTICS = {"kernels", "_arrays", "_choices"}
+STATISTICS = {"inputs", "kernels", "_arrays", "_choices"}
 # Each top-level module or package, and the others that it may import.
 MAY_USE = {
     "_choices": set(),
     "registry": set(),
     "_atomic_files": set(),
     "_arrays": {"_choices"},
-    "kernels": {"_arrays", "_choices"},
+    "inputs": {"_arrays", "_choices"},
+    "kernels": {"inputs", "_arrays", "_choices"},
     "joint": STATISTICS,
     "conditional": STATISTICS,
     "laws": STATISTICS,
     "bounds": {"joint", *STATISTICS},
     "auditing": {"bounds", "joint", "conditional", "_atomic_files", *STATISTICS, *FACTS},
-    "learning": {"auditing", "bounds", "joint", "conditional", "_atomic_files", *STATISTICS, *FACTS},
-    "remedies": {"auditing", "learning", "joint", "conditional", "_atomic_files", *STATISTICS, *FACTS},
+    "learning": {
+        "auditing",
+        "bounds",
+        "joint",
+        "conditional",
+        "_atomic_files",
+        *STATISTICS,
+        *FACTS,
+    },
+    "remedies": {
+        "auditing",
+        "learning",
+        "joint",
+        "conditional",
+        "_atomic_files",
+        *STATISTICS,
+        *FACTS,
+    },
     "data": {"_arrays", "_atomic_files", *FACTS},
     "paper": {
         "bounds",
@@ -45,7 +62,16 @@ MAY_USE = {
         *STATISTICS,
         *FACTS,
     },
-    "cli": {"paper", "remedies", "auditing", "data", "conditional", "_atomic_files", *STATISTICS, *FACTS},
+    "cli": {
+        "paper",
+        "remedies",
+        "auditing",
+        "data",
+        "conditional",
+        "_atomic_files",
+        *STATISTICS,
+        *FACTS,
+    },
 }
 # What the library imports with. The packages after the first five belong to `load_dataset` and to the command.
 FIVE = {"numpy", "scipy", "torch", "sklearn", "pandas"}
@@ -79,19 +105,27 @@ def test_imports_point_the_right_way(path: Path) -> None:
         if name.startswith("frhsic_core."):
             used = name.split(".")[1]
             if (PACKAGE / used / "__init__.py").exists() or (PACKAGE / f"{used}.py").exists():
-                assert used == layer or used in MAY_USE[layer], f"{layer} must not import {used} ({path.name})"
+                assert used == layer or used in MAY_USE[layer], (
+                    f"{layer} must not import {used} ({path.name})"
+                )
 
 
 def named_modules(tree: ast.AST) -> set[str]:
     """Return the modules of this library that strings name: a string can be imported as well as a name."""
-    strings = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+    strings = [
+        node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    ]
     return {module for text in strings for module in re.findall(r"frhsic_core\.(\w+)", text)}
 
 
 @pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_no_string_names_the_paper_or_the_command(path: Path) -> None:
     if layer_of(path) not in ("paper", "cli"):
-        assert not named_modules(ast.parse(path.read_text(encoding="utf-8"))) & {"paper", "cli"}, path.name
+        assert not named_modules(ast.parse(path.read_text(encoding="utf-8"))) & {"paper", "cli"}, (
+            path.name
+        )
 
 
 def test_every_package_has_a_rule_and_only_the_command_imports_the_paper() -> None:
@@ -110,8 +144,12 @@ def without(packages: set[str], script: str) -> subprocess.CompletedProcess[str]
 def declared(*extras: str) -> set[str]:
     """Return the import names of the dependencies, or of the extras, without the five packages of the library."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    groups = [project["optional-dependencies"][extra] for extra in extras] or [project["dependencies"]]
-    names = {line.partition(">")[0].partition("[")[0] for group in groups for line in group} - {"frhsic-core"}
+    groups = [project["optional-dependencies"][extra] for extra in extras] or [
+        project["dependencies"]
+    ]
+    names = {line.partition(">")[0].partition("[")[0] for group in groups for line in group} - {
+        "frhsic-core"
+    }
     imports = {"scikit-learn": "sklearn", "python-flint": "flint", "POT": "ot"}
     with_them = {"joblib", "threadpoolctl"}  # scikit-learn needs them
     return {imports.get(name, name.replace("-", "_")) for name in names} - FIVE - with_them
@@ -120,8 +158,20 @@ def declared(*extras: str) -> set[str]:
 @pytest.mark.slow
 def test_the_library_needs_five_packages_alone() -> None:
     blocked = declared() | declared("paper", "test")
-    assert {"pooch", "requests", "rich", "typer", "matplotlib", "pyarrow", "flint", "folktables"} <= blocked
-    names = [".".join(("frhsic_core", *path.relative_to(PACKAGE).with_suffix("").parts)) for path in modules()]
+    assert {
+        "pooch",
+        "requests",
+        "rich",
+        "typer",
+        "matplotlib",
+        "pyarrow",
+        "flint",
+        "folktables",
+    } <= blocked
+    names = [
+        ".".join(("frhsic_core", *path.relative_to(PACKAGE).with_suffix("").parts))
+        for path in modules()
+    ]
     core = [name.removesuffix(".__init__") for name in names if name.split(".")[1] in CORE]
     assert len(core) > 50
     script = (
@@ -151,7 +201,10 @@ def test_the_command_and_the_data_need_no_extra() -> None:
 
 def test_no_module_needs_itself() -> None:
     """No two modules import each other, including imports inside functions and for type checkers."""
-    names = {".".join(("frhsic_core", *p.relative_to(PACKAGE).with_suffix("").parts)): p for p in modules()}
+    names = {
+        ".".join(("frhsic_core", *p.relative_to(PACKAGE).with_suffix("").parts)): p
+        for p in modules()
+    }
     names = {name.removesuffix(".__init__"): path for name, path in names.items()}
     needs: dict[str, set[str]] = {}
     for name, path in names.items():

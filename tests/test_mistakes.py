@@ -46,8 +46,9 @@ from frhsic_core import (
 )
 from frhsic_core._arrays import RowLabelWarning
 from frhsic_core.auditing import gdp_score
-from frhsic_core.auditing._input import far_codes, read_table
 from frhsic_core.cli import command
+from frhsic_core.inputs.columns import far_codes
+from frhsic_core.inputs.files import read_table
 from frhsic_core.learning import FitWarning, MissingAttributeWarning
 from frhsic_core.remedies._comparison import dependence_of
 
@@ -89,21 +90,29 @@ def with_value(value: float) -> np.ndarray:
     return np.where(np.arange(N) == 3, value, AGE)
 
 
-def fair(X: Any = X, y: Any = Y, s: Any = AGE, *more: Any, kind: type = FairClassifier, **options: Any) -> Any:
+def fair(
+    X: Any = X, y: Any = Y, s: Any = AGE, *more: Any, kind: type = FairClassifier, **options: Any
+) -> Any:
     known = {"sample_weight", "control_features"} & set(options)
     given = {name: options.pop(name) for name in known}
     return kind(**FAST | options).fit(X, y, *more, sensitive_features=s, **given)
 
 
-def adjusted(X: Any = X, y: Any = Y, s: Any = AGE, model: Any = None, **options: Any) -> AdjustedClassifier:
-    return AdjustedClassifier(model or LogisticRegression(), **options).fit(X, y, sensitive_features=s)
+def adjusted(
+    X: Any = X, y: Any = Y, s: Any = AGE, model: Any = None, **options: Any
+) -> AdjustedClassifier:
+    return AdjustedClassifier(model or LogisticRegression(), **options).fit(
+        X, y, sensitive_features=s
+    )
 
 
 def compare(X: Any = X, y: Any = Y, s: Any = AGE, **options: Any) -> Any:
     return compare_remedies(X, y, sensitive_features=s, **ONE | options)
 
 
-def search(model: Any, grid: dict[str, list[Any]], *, given: Any = AGE, **options: Any) -> np.ndarray:
+def search(
+    model: Any, grid: dict[str, list[Any]], *, given: Any = AGE, **options: Any
+) -> np.ndarray:
     found = GridSearchCV(model, grid, cv=2, **options).fit(X, Y, sensitive_features=given)
     return found.cv_results_["mean_test_score"]
 
@@ -119,7 +128,9 @@ def routed_model() -> AdjustedClassifier:
 
 
 def same(first: Any, second: Any) -> bool:
-    return bool(np.allclose(np.asarray(first, float), np.asarray(second, float), rtol=1e-9, atol=1e-12))
+    return bool(
+        np.allclose(np.asarray(first, float), np.asarray(second, float), rtol=1e-9, atol=1e-12)
+    )
 
 
 def gap(p: Any, s: Any, **options: Any) -> float:
@@ -162,7 +173,9 @@ def group_gap(s: np.ndarray) -> float:
 def by_name(names: Any) -> bool:
     table = X.assign(age=AGE)
     values = table[names]
-    return same(fair(table, s=names).predict_proba(table), fair(table, s=values).predict_proba(table))
+    return same(
+        fair(table, s=names).predict_proba(table), fair(table, s=values).predict_proba(table)
+    )
 
 
 def in_a_pipeline() -> bool:
@@ -176,7 +189,9 @@ def unseen(kind: Any) -> bool:
     return bool(np.isfinite(model.transform(X[:3].assign(town="west"))).all())
 
 
-def run(*arguments: str, text: str | bytes | None = None, name: str = "d.csv", first: str = "audit") -> Any:
+def run(
+    *arguments: str, text: str | bytes | None = None, name: str = "d.csv", first: str = "audit"
+) -> Any:
     """Return a call of a command with a table; ``text`` replaces the table of scores and ages."""
 
     def call(folder: Path) -> tuple[int, str]:
@@ -184,7 +199,9 @@ def run(*arguments: str, text: str | bytes | None = None, name: str = "d.csv", f
         content = table() if text is None else text
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
         given = [str(path) if one == "FILE" else one for one in arguments]
-        result = CliRunner().invoke(command(), [first, str(path), *given, "--out", str(folder / "o.html")])
+        result = CliRunner().invoke(
+            command(), [first, str(path), *given, "--out", str(folder / "o.html")]
+        )
         assert not list(folder.glob("o.*"))
         return result.exit_code, " ".join((result.output + getattr(result, "stderr", "")).split())
 
@@ -195,8 +212,19 @@ def adjust(folder: Path, option: str, name: str, sensitive: str = "age") -> tupl
     """Run the adjustment of a table with an option that names a file beside it."""
     (folder / "d.csv").write_text(before := table(), encoding="utf-8")
     ages(SERIES).save(folder / "ages.json")
-    given = ["adjust", str(folder / "d.csv"), "--score", "p", "--sensitive", sensitive, option, str(folder / name)]
-    result = CliRunner().invoke(command(), [*given, *([] if option == "--out" else ["--out", str(folder / "o.csv")])])
+    given = [
+        "adjust",
+        str(folder / "d.csv"),
+        "--score",
+        "p",
+        "--sensitive",
+        sensitive,
+        option,
+        str(folder / name),
+    ]
+    result = CliRunner().invoke(
+        command(), [*given, *([] if option == "--out" else ["--out", str(folder / "o.csv")])]
+    )
     assert (folder / "d.csv").read_text(encoding="utf-8") == before
     return result.exit_code, " ".join((result.output + getattr(result, "stderr", "")).split())
 
@@ -494,7 +522,9 @@ def test_a_warning_names_the_file_of_the_user(typed: str) -> None:
 
 @pytest.mark.filterwarnings("ignore::frhsic_core.learning.FitWarning")
 @pytest.mark.filterwarnings("ignore::frhsic_core.learning.EscapeWarning")
-@pytest.mark.parametrize(("call", "kind", "words"), [pytest.param(*row[1:], id=row[0]) for row in REVIEW + OWN])
+@pytest.mark.parametrize(
+    ("call", "kind", "words"), [pytest.param(*row[1:], id=row[0]) for row in REVIEW + OWN]
+)
 def test_a_mistake(call: Callable[..., Any], kind: type, words: str, tmp_path: Path) -> None:
     torch.set_num_threads(1)
     if kind is Told:

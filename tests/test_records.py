@@ -39,7 +39,11 @@ def test_a_change_is_found(before: Any, close: Any, other: Any, tolerance: dict[
 
 
 def test_a_record_is_written_and_read(tmp_path: Path) -> None:
-    write, read, found = Records(tmp_path, write=True), Records(tmp_path, write=False), {"a": np.arange(2.0), "b": len}
+    write, read, found = (
+        Records(tmp_path, write=True),
+        Records(tmp_path, write=False),
+        {"a": np.arange(2.0), "b": len},
+    )
     write(found)
     write(["é"], part="c")
     assert read.read() == {"a": [0.0, 1.0], "b": "len", "c": ["é"]}

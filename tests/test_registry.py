@@ -41,11 +41,17 @@ def objects(package: ModuleType) -> Iterator[tuple[str, object]]:
 
 
 def test_every_penalty_has_a_row() -> None:
-    classes = {value for _, value in objects(frhsic_core.learning._penalties) if inspect.isclass(value)}
-    penalties = {c for c in classes if issubclass(c, Penalty) and c is not Penalty and "key" in vars(c)}
+    classes = {
+        value for _, value in objects(frhsic_core.learning._penalties) if inspect.isclass(value)
+    }
+    penalties = {
+        c for c in classes if issubclass(c, Penalty) and c is not Penalty and "key" in vars(c)
+    }
     registered = {pkgutil.resolve_name(row.penalty): key for key, row in registry.METHODS.items()}
     assert penalties == set(registered), "add a row to METHODS in frhsic_core/registry.py"
-    assert {penalty.key: key for penalty, key in registered.items()} == {key: key for key in registry.METHODS}
+    assert {penalty.key: key for penalty, key in registered.items()} == {
+        key: key for key in registry.METHODS
+    }
 
 
 def test_every_recipe_has_a_row() -> None:
@@ -78,9 +84,20 @@ def test_the_size_of_a_dataset_is_what_its_recipe_promises(name: str) -> None:
 # Columns that say which model a row is about, or that only one experiment has and draws under its own names.
 NOT_MEASURES = ("lam",)
 # Columns of earlier code, which nothing reads.
-EARLIER = {"loss", "spread", "hsic_floor_1", "gdp_uniform", "gdp_density", "normalized_hsic_0.5", "normalized_hsic_2"}
+EARLIER = {
+    "loss",
+    "spread",
+    "hsic_floor_1",
+    "gdp_uniform",
+    "gdp_density",
+    "normalized_hsic_0.5",
+    "normalized_hsic_2",
+}
 OF_ONE_EXPERIMENT = {"gdp_mixed", "mi_reference", "mi_standardised", "mi_probe"}
-PARTS = ("eo_", "validation_", "linear_", "mlp_", "forest_", "svm_"), ("_age", "_hours", "_pair", "_zero")
+PARTS = (
+    ("eo_", "validation_", "linear_", "mlp_", "forest_", "svm_"),
+    ("_age", "_hours", "_pair", "_zero"),
+)
 
 
 def measure_of(column: str) -> str:
@@ -98,7 +115,15 @@ def test_every_measure_of_the_stored_sweeps_has_a_row() -> None:
     numbers = {column.name for column in main if is_floating(column.type)} - set(NOT_MEASURES)
     everywhere = set(registry.MEASURES) - OF_ONE_EXPERIMENT
     assert numbers - EARLIER == everywhere, "add a row to MEASURES in frhsic_core/registry.py"
-    kinds = ("gdp_", "mi_", "linear_r2", "nonlinear_r2", "normalized_hsic", "distance_correlation", "performance")
+    kinds = (
+        "gdp_",
+        "mi_",
+        "linear_r2",
+        "nonlinear_r2",
+        "normalized_hsic",
+        "distance_correlation",
+        "performance",
+    )
     for path in (ROOT / "book" / "results").glob("*.parquet"):
         for column in map(measure_of, read_schema(path).names):
             if column.startswith(kinds) and column not in EARLIER:
@@ -152,10 +177,18 @@ def second_lists(tree: ast.AST) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Dict):
             pairs = zip(node.keys, node.values, strict=True)
-            values = {k.value: v.value for k, v in pairs if isinstance(k, ast.Constant) and isinstance(v, ast.Constant)}
-            named = [key for key, value in values.items() if key in known and isinstance(value, str)]
+            values = {
+                k.value: v.value
+                for k, v in pairs
+                if isinstance(k, ast.Constant) and isinstance(v, ast.Constant)
+            }
+            named = [
+                key for key, value in values.items() if key in known and isinstance(value, str)
+            ]
             # A number for each of six rows is a fact of the registry; one for each of five datasets may be a setting.
-            if len(named) >= 2 or any(len(values.keys() & table.keys()) >= 6 for table in TABLES.values()):
+            if len(named) >= 2 or any(
+                len(values.keys() & table.keys()) >= 6 for table in TABLES.values()
+            ):
                 yield ast.unparse(node)
         elif isinstance(node, ast.Tuple | ast.List | ast.Set):
             listed = {item.value for item in node.elts if isinstance(item, ast.Constant)}
@@ -173,7 +206,14 @@ def test_the_search_for_second_lists_finds_them() -> None:
         "COST = {'unfair': 1, 'frhsic': 4, 'frem': 4, 'reg_gdp': 1.5, 'adv': 2, 'laftr': 2}",
     ):
         assert len(list(second_lists(ast.parse(line)))) == 1
-    assert list(second_lists(ast.parse("A = {'adult': 10.0, 'crime': 1.0}; B = ('unfair', 'frhsic', 'adv')"))) == []
+    assert (
+        list(
+            second_lists(
+                ast.parse("A = {'adult': 10.0, 'crime': 1.0}; B = ('unfair', 'frhsic', 'adv')")
+            )
+        )
+        == []
+    )
 
 
 def test_methods_datasets_and_measures_are_listed_once() -> None:

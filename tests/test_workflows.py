@@ -27,7 +27,9 @@ def test_actions_are_pinned_by_commit(path: Path) -> None:
 
 
 def test_an_action_has_one_version() -> None:
-    uses = re.findall(r"uses: ([\w./-]+)@(.*)", "\n".join(path.read_text(encoding="utf-8") for path in WORKFLOWS))
+    uses = re.findall(
+        r"uses: ([\w./-]+)@(.*)", "\n".join(path.read_text(encoding="utf-8") for path in WORKFLOWS)
+    )
     assert len({name for name, _ in uses}) == len(set(uses))
 
 

@@ -57,5 +57,7 @@ def tables() -> str:
         example = (found.epilog or "").removeprefix("Example: ")
         page += f"**`{name}`** {words} Example: `{example}`\n\n"
         if rows:
-            page += "\n".join(["| option | what it does | default |", "|---|---|---|", *rows]) + "\n\n"
+            page += (
+                "\n".join(["| option | what it does | default |", "|---|---|---|", *rows]) + "\n\n"
+            )
     return page

@@ -21,7 +21,11 @@ from mdit_py_plugins.myst_blocks import myst_block_plugin
 
 ROOT = Path(__file__).resolve().parents[2]
 MARKDOWN = (
-    MarkdownIt("commonmark").enable("table").use(dollarmath_plugin).use(colon_fence_plugin).use(myst_block_plugin)
+    MarkdownIt("commonmark")
+    .enable("table")
+    .use(dollarmath_plugin)
+    .use(colon_fence_plugin)
+    .use(myst_block_plugin)
 )
 DIRECTIVE = re.compile(r"\{([\w:-]+)\}\s*(.*)")
 OPTIONS = re.compile(r"\A(?:\s*:[\w-]+:.*\n)*")
@@ -97,13 +101,19 @@ def count_code(cell: nbformat.NotebookNode, found: Length) -> None:
     figure = cell.metadata.get("mystnb", {}).get("figure", {})
     outputs = [output.get("data", {}) for output in cell.get("outputs", ())]
     if tags & {"hide-cell", "hide-input"}:
-        found.folded += len(re.findall(r"\w+|[^\w\s]+", cell.source))  # names and signs, as a page highlights them
+        found.folded += len(
+            re.findall(r"\w+|[^\w\s]+", cell.source)
+        )  # names and signs, as a page highlights them
     if tags & {"hide-cell", "hide-output"}:
         found.folded += sum(printed_words(output) for output in cell.get("outputs", ()))
     if tags & {"hide-cell", "hide-output", "remove-cell", "remove-output"}:
         return
     html = ["".join(data.get("text/html", "")) for data in outputs]
-    if figure or any("image/png" in data for data in outputs) or any("<svg" in text for text in html):
+    if (
+        figure
+        or any("image/png" in data for data in outputs)
+        or any("<svg" in text for text in html)
+    ):
         found.picture()
     found.add(str(figure.get("caption", "")), SEEN)
     found.tables += sum(text.count("<table") for text in html)
@@ -117,7 +127,9 @@ def printed_words(output: nbformat.NotebookNode) -> int:
     shown = output.get("text") or data.get("text/html") or data.get("text/markdown") or ""
     if "image/png" in data:
         return 0
-    return len(WORD.findall(re.sub(r"<style.*?</style>|<[^>]*>", " ", "".join(shown), flags=re.DOTALL)))
+    return len(
+        WORD.findall(re.sub(r"<style.*?</style>|<[^>]*>", " ", "".join(shown), flags=re.DOTALL))
+    )
 
 
 def count(path: Path) -> Length:
@@ -139,7 +151,9 @@ def chapters() -> list[Path]:
 
 def main() -> None:
     """Print one line for each chapter, and the sums."""
-    counted = pd.DataFrame([vars(count(path)) for path in chapters()], index=[path.stem for path in chapters()])
+    counted = pd.DataFrame(
+        [vars(count(path)) for path in chapters()], index=[path.stem for path in chapters()]
+    )
     counted.loc["sum"] = counted.drop(columns="before").sum()
     print(counted.astype("Int64").to_string(na_rep=""))
 

@@ -17,7 +17,9 @@ from frontier_data import frontier_data
 from representation_data import representation_data, static_picture
 from sphinx.util.docutils import SphinxDirective
 
-Slider = tuple[str, str, float, float, float, float, bool]  # name, label, least, most, step, start, on a log scale
+Slider = tuple[
+    str, str, float, float, float, float, bool
+]  # name, label, least, most, step, start, on a log scale
 RHO = ("rho", "correlation ρ", 0.0, 0.95, 0.01, 0.5, False)
 M = ("m", "directions m", 1, 12, 1, 2, False)
 RATIO = ("ratio", "median distance over σ<sub>Z</sub>", -2, 2.5, 0.02, 0.0, True)
@@ -82,9 +84,14 @@ EXPLORERS = {
             ("bandwidth", "bandwidth of the kernel on age, years", 0.3, 1.9, 0.02, 1.18, True),
             M,
         ),
-        buttons={"fast waves": {"waves": 6}, "fast waves, narrow kernel": {"waves": 6, "bandwidth": 3}},
+        buttons={
+            "fast waves": {"waves": 6},
+            "fast waves, narrow kernel": {"waves": 6, "bandwidth": 3},
+        },
         charts={
-            "Share of hired people at each age.": keys(("three", "all of it"), ("four dashed", "first m directions")),
+            "Share of hired people at each age.": keys(
+                ("three", "all of it"), ("four dashed", "first m directions")
+            ),
             "The parts of E MMD² and HSIC in each direction; press or drag to choose m.": keys(
                 ("three block", "part of E MMD²"), ("two block", "part of HSIC")
             )
@@ -108,10 +115,18 @@ EXPLORERS = {
         charts={
             "The scores.": keys(("three", "people"), ("one dashed", "what m directions resolve")),
             "The three sides of Theorem 4.7 for each m.": keys(
-                ("four", "squared mean gap"), ("one", "resolved gap"), ("two", "bound"), ("faint dashed", "variance")
+                ("four", "squared mean gap"),
+                ("one", "resolved gap"),
+                ("two", "bound"),
+                ("faint dashed", "variance"),
             ),
         },
-        values={"absolute": "squared mean gap", "square": "resolved gap", "bound": "HSIC/λ̂ₘ", "variance": "variance"},
+        values={
+            "absolute": "squared mean gap",
+            "square": "resolved gap",
+            "bound": "HSIC/λ̂ₘ",
+            "variance": "variance",
+        },
     ),
     "samples": Spec(
         title="How many people a bound needs",
@@ -130,12 +145,20 @@ EXPLORERS = {
                 ("three", "HSIC on the sample"),
             )
         },
-        values={"printed": "paper's constants", "proved": "better constants", "root": "root of HSIC"},
+        values={
+            "printed": "paper's constants",
+            "proved": "better constants",
+            "root": "root of HSIC",
+        },
     ),
     "trap": Spec(
         title="The kernel trap",
         inputs=(RATIO, RHO),
-        buttons={"median bandwidth": {"ratio": 1}, "Z blown up": {"ratio": 45}, "Z squeezed": {"ratio": 0.05}},
+        buttons={
+            "median bandwidth": {"ratio": 1},
+            "Z blown up": {"ratio": 45},
+            "Z squeezed": {"ratio": 0.05},
+        },
         charts={
             "Penalty and pull as Z is rescaled under a fixed bandwidth; press or drag to move.": keys(
                 ("two", "penalty HSIC"), ("one dashed", "pull ∂HSIC/∂ρ")
@@ -157,7 +180,8 @@ EXPLORERS = {
         title="Frontiers and ranks",
         charts={
             "Utility against remaining dependence, one point for each λ.": keys(
-                ("chosen", "chosen method (± standard deviation over splits)"), ("four", "Unfair (no penalty)")
+                ("chosen", "chosen method (± standard deviation over splits)"),
+                ("four", "Unfair (no penalty)"),
             )
             + "; the other methods in their colors"
         },
@@ -179,7 +203,9 @@ def slider(explorer: str, spec: Slider) -> str:
 
 def choice(explorer: str, name: str, label: str, options: dict[str, str]) -> str:
     """Return a labelled native select."""
-    items = "".join(f'<option value="{escape(key)}">{escape(text)}</option>' for key, text in options.items())
+    items = "".join(
+        f'<option value="{escape(key)}">{escape(text)}</option>' for key, text in options.items()
+    )
     return f"""<div><label for="{explorer}-{name}">{label}</label>
 <select id="{explorer}-{name}" name="{name}">{items}</select></div>"""
 
@@ -192,13 +218,18 @@ def embedded(data: dict[str, Any]) -> str:
 
 def representation_parts() -> tuple[str, str]:
     """Return the choice of the scale and the data of the running example."""
-    views = {"equal": "the same variance in every direction", "true": "in true proportions, as HSIC sees them"}
+    views = {
+        "equal": "the same variance in every direction",
+        "true": "in true proportions, as HSIC sees them",
+    }
     return choice("representation", "view", "positions", views), embedded(representation_data())
 
 
 def scatter_parts() -> tuple[str, str]:
     """Return the select of the shapes to draw, which the buttons set, and no data."""
-    return choice("scatter", "shape", "shape", {str(i): shape for i, shape in enumerate(SHAPES)}), ""
+    return choice(
+        "scatter", "shape", "shape", {str(i): shape for i, shape in enumerate(SHAPES)}
+    ), ""
 
 
 def frontier_parts() -> tuple[str, str]:
@@ -206,10 +237,24 @@ def frontier_parts() -> tuple[str, str]:
     data = frontier_data()
     first = next(iter(data["sources"].values()))
     methods = next(iter(first["datasets"].values()))["methods"]
-    grids = {"common": "the same λ for all", "text": "the λ of the paper's text", "all": "every stored λ"}
+    grids = {
+        "common": "the same λ for all",
+        "text": "the λ of the paper's text",
+        "all": "every stored λ",
+    }
     inputs = (
-        choice("frontier", "source", "runs", {key: part["title"] for key, part in data["sources"].items()})
-        + choice("frontier", "dataset", "dataset", {key: data["titles"][key] for key in first["datasets"]})
+        choice(
+            "frontier",
+            "source",
+            "runs",
+            {key: part["title"] for key, part in data["sources"].items()},
+        )
+        + choice(
+            "frontier",
+            "dataset",
+            "dataset",
+            {key: data["titles"][key] for key in first["datasets"]},
+        )
         + choice("frontier", "metric", "dependence measured by", first["metrics"])
         + choice("frontier", "grid", "λ grid", grids)
         + choice("frontier", "method", "method", {key: data["names"][key] for key in methods})
@@ -220,7 +265,11 @@ def frontier_parts() -> tuple[str, str]:
     return inputs, embedded(data) + table
 
 
-PARTS = {"representation": representation_parts, "scatter": scatter_parts, "frontier": frontier_parts}
+PARTS = {
+    "representation": representation_parts,
+    "scatter": scatter_parts,
+    "frontier": frontier_parts,
+}
 
 
 def markup(name: str) -> str:
@@ -228,7 +277,9 @@ def markup(name: str) -> str:
     spec = EXPLORERS[name]
     choices, extra = PARTS[name]() if name in PARTS else ("", "")
     inputs = "".join(slider(name, one) for one in spec.inputs) + choices
-    still = static_picture() if name == "representation" else "<p>This picture needs JavaScript.</p>"
+    still = (
+        static_picture() if name == "representation" else "<p>This picture needs JavaScript.</p>"
+    )
     buttons = "".join(
         f"<button type=\"button\" data-set='{json.dumps(values)}'>{escape(text)}</button>"
         for text, values in spec.buttons.items()
@@ -238,7 +289,10 @@ def markup(name: str) -> str:
         f'<div class="chart"><p>{escape(text)} {legend}</p><svg role="img" aria-label="{escape(text)}"></svg></div>'
         for text, legend in spec.charts.items()
     )
-    values = "".join(f'<div><dt>{text}</dt><dd data-value="{key}">–</dd></div>' for key, text in spec.values.items())
+    values = "".join(
+        f'<div><dt>{text}</dt><dd data-value="{key}">–</dd></div>'
+        for key, text in spec.values.items()
+    )
     values = f'<dl class="values">{values}</dl>' if values else ""
     said = re.sub(r"\{(\w+)\}", r'<b data-value="\1"></b>', escape(spec.said))
     return f"""<div class="explorer" data-explorer="{name}" role="group" aria-label="{escape(spec.title)}">
@@ -258,13 +312,19 @@ class Explorer(SphinxDirective):
         self.env.note_reread()  # its data change without the page
         name = self.arguments[0]
         if name not in EXPLORERS:
-            raise self.error(f"The explorer {name!r} does not exist. Choose one of {', '.join(EXPLORERS)}.")
+            raise self.error(
+                f"The explorer {name!r} does not exist. Choose one of {', '.join(EXPLORERS)}."
+            )
         return [nodes.raw("", markup(name), format="html", classes=["explorer-page"])]
 
 
-def _scripts(app: Any, pagename: str, templatename: str, context: dict[str, Any], doctree: Any) -> None:
+def _scripts(
+    app: Any, pagename: str, templatename: str, context: dict[str, Any], doctree: Any
+) -> None:
     """Load the scripts on pages with an explorer only."""
-    if doctree is not None and any("explorer-page" in node["classes"] for node in doctree.findall(nodes.raw)):
+    if doctree is not None and any(
+        "explorer-page" in node["classes"] for node in doctree.findall(nodes.raw)
+    ):
         app.add_js_file("explorers/formulas.js", loading_method="defer")
         app.add_js_file("explorers/explorers.js", loading_method="defer")
         app.add_css_file("explorers/explorers.css")

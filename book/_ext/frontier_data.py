@@ -18,7 +18,14 @@ TITLES = labels(PAPER_DATASETS)
 AUTHORS_METRICS = {"gdp": "GDP, as the authors' code computes it", "mi_sk": "mutual information (scikit-learn)",
                    "mi": "mutual information (authors' estimate)"}  # fmt: skip
 OWN_METRICS = labels(
-    ("gdp_reference", "gdp_sample", "nonlinear_r2", "linear_r2", "normalized_hsic_1", "distance_correlation")
+    (
+        "gdp_reference",
+        "gdp_sample",
+        "nonlinear_r2",
+        "linear_r2",
+        "normalized_hsic_1",
+        "distance_correlation",
+    )
 )
 
 OWN_PROTOCOLS = {"reference": "released code", "text": "paper's text"}
@@ -34,18 +41,27 @@ def points(rows: pd.DataFrame, metrics: dict[str, str]) -> dict[str, Any]:
     datasets: dict[str, Any] = {}
     for dataset in sorted(rows["dataset"].unique(), key=list(TITLES).index):
         part = rows[rows["dataset"] == dataset]
-        methods: dict[str, list[dict[str, float | None]]] = {name: [] for name in ("unfair", *NAMES)}
+        methods: dict[str, list[dict[str, float | None]]] = {
+            name: [] for name in ("unfair", *NAMES)
+        }
         groups = part.groupby(["method", "lam"])[["perf", *metrics]]
         means = groups.mean().join(groups.std().add_suffix("_sd")).astype(float).round(5)
         means = means.dropna(axis=1, how="all").reset_index()
         for point in means.to_dict("records"):
             method = point.pop("method")
             if method in methods:
-                methods[method].append({key: None if pd.isna(value) else value for key, value in point.items()})
+                methods[method].append(
+                    {key: None if pd.isna(value) else value for key, value in point.items()}
+                )
         kind = part["perf_name"].iloc[0]
         unfair = methods.pop("unfair")[0]
         found = {name: listed for name, listed in methods.items() if listed}
-        datasets[dataset] = {"perf_name": kind, "higher": kind != "mse", "unfair": unfair, "methods": found}
+        datasets[dataset] = {
+            "perf_name": kind,
+            "higher": kind != "mse",
+            "unfair": unfair,
+            "methods": found,
+        }
     return {"datasets": datasets, "metrics": metrics}
 
 
@@ -70,5 +86,13 @@ def own_runs(rows: pd.DataFrame, protocol: str = "reference") -> dict[str, Any]:
 def frontier_data() -> dict[str, Any]:
     """Return the book's own runs under both protocols, then the authors' sweep."""
     rows = stored_rows("main")
-    sources = {protocol: own_runs(rows, protocol) for protocol in OWN_PROTOCOLS} | {"authors": authors_sweep()}
-    return {"sources": sources, "names": NAMES, "colors": COLORS, "titles": TITLES, "text_grid": TEXT_GRID}
+    sources = {protocol: own_runs(rows, protocol) for protocol in OWN_PROTOCOLS} | {
+        "authors": authors_sweep()
+    }
+    return {
+        "sources": sources,
+        "names": NAMES,
+        "colors": COLORS,
+        "titles": TITLES,
+        "text_grid": TEXT_GRID,
+    }

@@ -34,9 +34,15 @@ CARD = """:::{{container}}
 def figures(path: Path) -> list[tuple[str, str, bytes]]:
     """Return the name, the caption and the picture of every figure of a notebook; a page without code has none."""
     found = []
-    for cell in json.loads(path.read_text(encoding="utf-8"))["cells"] if path.suffix == ".ipynb" else ():
+    for cell in (
+        json.loads(path.read_text(encoding="utf-8"))["cells"] if path.suffix == ".ipynb" else ()
+    ):
         figure = cell["metadata"].get("mystnb", {}).get("figure", {})
-        pictures = [data for output in cell.get("outputs", ()) if (data := output.get("data", {}).get("image/png"))]
+        pictures = [
+            data
+            for output in cell.get("outputs", ())
+            if (data := output.get("data", {}).get("image/png"))
+        ]
         if figure.get("name") and pictures:
             picture = base64.b64decode("".join(pictures[0]))
             found.append((figure["name"], " ".join(figure["caption"].split()), picture))
@@ -61,7 +67,9 @@ def shrink(picture: bytes, target: Path) -> None:
     """Write a small copy with few colors, which is enough for lines and text."""
     with Image.open(io.BytesIO(picture)) as image:
         flat = image.convert("RGB")
-    small = flat.resize((WIDTH, max(1, round(flat.height * WIDTH / flat.width))), Image.Resampling.LANCZOS)
+    small = flat.resize(
+        (WIDTH, max(1, round(flat.height * WIDTH / flat.width))), Image.Resampling.LANCZOS
+    )
     small.quantize(COLORS).save(target, optimize=True)
 
 

@@ -20,7 +20,9 @@ def join_punctuation(html: str) -> str:
     return TOUCHED.sub(r'<span class="together">\g<0></span>', html)
 
 
-def _join(app: Any, pagename: str, templatename: str, context: dict[str, Any], doctree: Any) -> None:
+def _join(
+    app: Any, pagename: str, templatename: str, context: dict[str, Any], doctree: Any
+) -> None:
     if "body" in context:
         context["body"] = join_punctuation(context["body"])
 

@@ -38,19 +38,27 @@ ITEM = re.compile(
     r"|^\*\*(?P<example>By hand|With a pencil)\.\*\* (?P<lines>.+(?:\n\n(?:- |Let ).+(?:\n- .+)*)*)"
 )
 # After a colon the answer goes on with a list and a program.
-ANSWER = re.compile(r"\*\*The answer first\.\*\* (.+(?:(?<=:)\n(?:\n(?:- .+(?:\n- .+)*|```\w+\n(?s:.*?)\n```)\n?)+)?)")
+ANSWER = re.compile(
+    r"\*\*The answer first\.\*\* (.+(?:(?<=:)\n(?:\n(?:- .+(?:\n- .+)*|```\w+\n(?s:.*?)\n```)\n?)+)?)"
+)
 CHAPTER = re.compile(r'<section id="(\w+)"><h1>(.+?)(?: \(1 of \d\))?</h1>')
 MOST = 140  # words on a slide
 DECK = re.compile(
     r"(?m)^#+ (?P<title>.+)\n\n% slides: (?P<name>.+)\n(?P<parts>(?:% .+\n)+)\n(?P<items>(?:- .+\n(?:\n*  .+\n)*)+)"
 )
-POINT = re.compile(r"(?m)^- \*([^*]+)\.\* (.+(?:\n+  .+)*)$")  # with the lines that are indented below it
+POINT = re.compile(
+    r"(?m)^- \*([^*]+)\.\* (.+(?:\n+  .+)*)$"
+)  # with the lines that are indented below it
 BOX = re.compile(r"(?m)^(`{3,})\{prf:\w+\} (.+)\n((?s:.*?))^\1$")
 PART = re.compile(r"\{ref\}`([^`<]+) <((explorer|homework)-\w+)>`")  # of another page of the book
 LABEL = re.compile(r"(?m)^:label: ([\w-]+)$|^\$\$ \((eq-[\w-]+)\)$")
-OWN: dict[str, dict[str, str]] = yaml.safe_load((ROOT / "book" / "slides.yml").read_text(encoding="utf-8"))
+OWN: dict[str, dict[str, str]] = yaml.safe_load(
+    (ROOT / "book" / "slides.yml").read_text(encoding="utf-8")
+)
 PAPER = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))["references"][0]
-AUTHORS = " and ".join(f"{author['given-names']} {author['family-names']}" for author in PAPER["authors"])
+AUTHORS = " and ".join(
+    f"{author['given-names']} {author['family-names']}" for author in PAPER["authors"]
+)
 EDITION = f"The executable edition of *{PAPER['title']}* by {AUTHORS}"
 TITLE = re.compile(r"(?m)^# (.+)$")
 PLACE = re.compile(r"(?m)^\(([\w-]+)\)=\n(?=(?:\([\w-]+\)=\n)*#+ (.+)$)")
@@ -76,7 +84,9 @@ LET = re.compile(
     rf"|{FORMULA}(?= (?:be|is|are|has|have|likewise|for)\b)|\({FORMULA}\)"
 )
 EVERY = re.compile(rf"\b(?:[Ee]very|[Ee]ach|[Aa]ny|[Aa]ll|some)\b(?: [a-z’-]+){{0,3}} {FORMULA}")
-FIRST = re.compile(r"(?:\A|\n|&|,)\s*([^=<>]{1,40}?):?(?:=|\\sim)|\\(?:sup|sum|prod|max|min)_\{?(\w|\\ell)")
+FIRST = re.compile(
+    r"(?:\A|\n|&|,)\s*([^=<>]{1,40}?):?(?:=|\\sim)|\\(?:sup|sum|prod|max|min)_\{?(\w|\\ell)"
+)
 MARKDOWN = MarkdownIt("commonmark").enable("table").use(
     dollarmath_plugin, double_inline=True, renderer=lambda text, how: (r"\[{}\]" if how["display_mode"] else r"\({}\)")
     .format(escape(text)))  # fmt: skip
@@ -112,14 +122,25 @@ def cut(text: str) -> list[str]:
     lines = clean(text).splitlines(keepends=True)
     starts = {0}
     for token in MARKDOWN.parse("".join(lines)):
-        if token.map and token.type != "math_block" and token.level <= (token.type == "list_item_open"):
+        if (
+            token.map
+            and token.type != "math_block"
+            and token.level <= (token.type == "list_item_open")
+        ):
             before = "".join(lines[: token.map[0]]).rstrip()
-            starts |= {token.map[0]} if before[-1:] in ".!?)$`|" and not lines[token.map[0]][0].islower() else set()
+            starts |= (
+                {token.map[0]}
+                if before[-1:] in ".!?)$`|" and not lines[token.map[0]][0].islower()
+                else set()
+            )
     blocks = ["".join(lines[start:end]) for start, end in pairwise([*sorted(starts), len(lines)])]
     sizes = [words(block) for block in blocks]
 
     def places(limit: int) -> list[int]:
-        found, size = [len(blocks)], 0  # where parts start and end, the last ones as long as possible
+        found, size = (
+            [len(blocks)],
+            0,
+        )  # where parts start and end, the last ones as long as possible
         for number in reversed(range(len(blocks))):
             if size and size + sizes[number] > limit:
                 found, size = [number + 1, *found], 0
@@ -127,10 +148,14 @@ def cut(text: str) -> list[str]:
         return [0, *found]
 
     limits = range(max(sizes), max(MOST, *sizes) + 1)
-    return ["".join(blocks[start:end]) for start, end in pairwise(min(map(places, limits), key=len))]
+    return [
+        "".join(blocks[start:end]) for start, end in pairwise(min(map(places, limits), key=len))
+    ]
 
 
-def deal(name: str, head: str, bodies: list[str], kind: str = "", footer: str = "", note: str = "") -> list[str]:
+def deal(
+    name: str, head: str, bodies: list[str], kind: str = "", footer: str = "", note: str = ""
+) -> list[str]:
     """Return one slide for each body, with its number in the heading if there are several; the first has the name."""
     slides, own = [], OWN.get(name, {})
     head = f"{head.split()[0]} {own['title']}" if "title" in own else head
@@ -144,9 +169,17 @@ def deal(name: str, head: str, bodies: list[str], kind: str = "", footer: str = 
 
 def pages() -> list[Path]:
     """Return the chapters, and the pages without code that have a text for a slide, in the order of the contents."""
-    names = re.findall(r"file: ((?:notebooks|book)/[\w/]+)", (ROOT / "_toc.yml").read_text(encoding="utf-8"))
-    paths = [ROOT / (f"{name}.ipynb" if name.startswith("notebooks") else f"{name}.md") for name in names]
-    return [path for path in paths if path.suffix == ".ipynb" or "\n% slide: " in path.read_text(encoding="utf-8")]
+    names = re.findall(
+        r"file: ((?:notebooks|book)/[\w/]+)", (ROOT / "_toc.yml").read_text(encoding="utf-8")
+    )
+    paths = [
+        ROOT / (f"{name}.ipynb" if name.startswith("notebooks") else f"{name}.md") for name in names
+    ]
+    return [
+        path
+        for path in paths
+        if path.suffix == ".ipynb" or "\n% slide: " in path.read_text(encoding="utf-8")
+    ]
 
 
 @cache
@@ -154,7 +187,9 @@ def labels() -> dict[str, str]:
     """Return what stands for a label: the number of a statement in the paper, or the title of a box or a section."""
     texts = {path.stem: path.with_suffix(".md").read_text(encoding="utf-8") for path in chapters()}
     text = "\n".join(texts.values())
-    titles = {stem: f"“{title[1]}”" for stem, text in texts.items() if (title := TITLE.search(text))}
+    titles = {
+        stem: f"“{title[1]}”" for stem, text in texts.items() if (title := TITLE.search(text))
+    }
     return titles | {label: f"“{title}”" for label, title in PLACE.findall(text)} | {
         first or second: paper_number(title) or f"“{title}”"
         for _, title, inside in BOX.findall(text)
@@ -180,13 +215,17 @@ def slides_of(path: Path, values: dict[str, Any]) -> list[str]:
         elif name in captions:
             prose += f"```{{figure}} {name}\n{captions[name]}\n```\n\n"
         else:  # printed items are short; any other line is a paragraph of its own
-            printed = "".join(output.text for output in cell.outputs if output.output_type == "stream")
+            printed = "".join(
+                output.text for output in cell.outputs if output.output_type == "stream"
+            )
             printed = re.sub(r"(?m)^(- .+?\.) [A-Z\d].*$", r"\1", printed)
             prose += re.sub(r"(?m)^(?!- )", "\n", printed) + "\n\n"
     prose = filled(prose, values)
     title, answer = TITLE.search(prose), ANSWER.search(prose)
     chapter = title[1] if title else path.stem
-    slides = deal(path.stem, f"# {chapter}", [html(part) for part in cut(answer[1] if answer else "")])
+    slides = deal(
+        path.stem, f"# {chapter}", [html(part) for part in cut(answer[1] if answer else "")]
+    )
     names: Counter[str] = Counter()
     for item in ITEM.finditer(prose):
         head = item["tagged"] or item["example"] or item["title"]
@@ -195,14 +234,18 @@ def slides_of(path: Path, values: dict[str, Any]) -> list[str]:
         if item["figure"]:
             alt = escape(plain(ROLE.sub(r"\1", told).replace("$", "")), quote=True)
             caption = html(OWN.get(head, {}).get("caption", first_sentence(told)))
-            bodies = [f'<img alt="{alt}" src="figures/{head}.png"><div class="caption">{caption}</div>']
+            bodies = [
+                f'<img alt="{alt}" src="figures/{head}.png"><div class="caption">{caption}</div>'
+            ]
         label = re.search(r"(?m)^:label: (.+)$", told)
         name = label[1] if label else re.sub(r"\W+", "-", head.lower()).strip("-")
         name = f"{path.stem}-{name}" if item["example"] else name
         names[name] += 1
         name += f"-{names[name]}" if names[name] > 1 else ""
         kind = ' class="box"' if item["fence"] and not item["figure"] else ""
-        slides += deal(name, f"## {head}", bodies, kind, chapter, f"\n\n{told}" if item["figure"] else "")
+        slides += deal(
+            name, f"## {head}", bodies, kind, chapter, f"\n\n{told}" if item["figure"] else ""
+        )
     return slides
 
 
@@ -213,10 +256,17 @@ def decks(slides: list[str], values: dict[str, Any], book: str = "../html") -> d
     letter they are items of the week or of the talk. The answer to a vote, in parentheses, has a slide of its own.
     ``book`` is the address of the book.
     """
-    known = dict(re.findall(r'(?s)(?=<section id="([\w-]+)")(.+?)(?=<section id=|\Z)', "".join(slides)))
-    known |= {f"{name}*": slide.replace("<footer>", "<footer>Optional: ") for name, slide in known.items()}
+    known = dict(
+        re.findall(r'(?s)(?=<section id="([\w-]+)")(.+?)(?=<section id=|\Z)', "".join(slides))
+    )
+    known |= {
+        f"{name}*": slide.replace("<footer>", "<footer>Optional: ") for name, slide in known.items()
+    }
     text = filled((ROOT / "book" / "teaching.md").read_text(encoding="utf-8"), values)
-    text = PART.sub(lambda to: f"[{to[1]}]({book}/book/{to[3].replace('explorer', 'explorers')}.html#{to[2]})", text)
+    text = PART.sub(
+        lambda to: f"[{to[1]}]({book}/book/{to[3].replace('explorer', 'explorers')}.html#{to[2]})",
+        text,
+    )
     found = {}
     for deck in DECK.finditer(text):
         points = POINT.findall(deck["items"])
@@ -224,7 +274,9 @@ def decks(slides: list[str], values: dict[str, Any], book: str = "../html") -> d
         for name, told in [*POINT.findall(text.partition("% slides: talk\n")[2]), *points]:
             bodies = [html(one) for one in re.split(r"\n\n  \((.+)\)$", told) if one]
             here[name] = "".join(deal(name.split()[-1].lower(), f"## {name}", bodies))
-        course = re.findall("(?m)^## (.+)$", text[: deck.start("name")])[-1].replace(deck["title"], "")
+        course = re.findall("(?m)^## (.+)$", text[: deck.start("name")])[-1].replace(
+            deck["title"], ""
+        )
         shown = deal(deck["name"], f"# {deck['title']}", [html(f"{course}\n\n{EDITION}")])
         shown += deal("goals", f"## {points[0][0]}", [html(points[0][1])])
         rows = re.findall(r"% (.+?), (\S+), (.+?)(?:: (.+))?\n", deck["parts"])
@@ -234,8 +286,14 @@ def decks(slides: list[str], values: dict[str, Any], book: str = "../html") -> d
             for _, minutes, topic, names in [row for row in rows if row[0] == part]:
                 for name in filter(None, names.split(", ")):
                     if name not in here:
-                        raise ValueError(f"book/teaching.md: no slide has the name {name} in {deck['name']}")
-                    shown.append(here[name].replace("<footer>", f"<footer>{part.capitalize()}, {minutes}: {topic}. "))
+                        raise ValueError(
+                            f"book/teaching.md: no slide has the name {name} in {deck['name']}"
+                        )
+                    shown.append(
+                        here[name].replace(
+                            "<footer>", f"<footer>{part.capitalize()}, {minutes}: {topic}. "
+                        )
+                    )
         found[deck["name"]] = shown
     return found
 
@@ -263,10 +321,18 @@ def unexplained(slides: list[str]) -> dict[str, list[str]]:
     known, found = set(COMMON), {}
     for slide in slides:
         text = unescape(re.sub(r"<[^>]+>", "", slide))
-        formulas = [one or other for one, other in re.findall(rf"(?s){FORMULA}|\\\[(.+?)\\\]", text)]
+        formulas = [
+            one or other for one, other in re.findall(rf"(?s){FORMULA}|\\\[(.+?)\\\]", text)
+        ]
         let = [formula for groups in LET.findall(text) for formula in groups]
-        known.update(name for formula in let for name in symbols(formula) + re.findall(r"_\{?(\w)\b", formula))
-        first = EVERY.findall(text) + ["".join(pair) for formula in formulas for pair in FIRST.findall(formula)]
+        known.update(
+            name
+            for formula in let
+            for name in symbols(formula) + re.findall(r"_\{?(\w)\b", formula)
+        )
+        first = EVERY.findall(text) + [
+            "".join(pair) for formula in formulas for pair in FIRST.findall(formula)
+        ]
         known.update(name for formula in first for name in symbols(formula)[:1])
         used = {name for formula in formulas for name in symbols(formula)} - known
         left = sorted(name for name in used if re.sub(" [ZS]$", "", name) not in known)
@@ -282,14 +348,20 @@ def write(out: Path, values: dict[str, Any], *, mathjax: str, book: str = "../ht
     slides = [slide for path in pages() for slide in slides_of(path, values)]
     links = "\n".join(f"- [{title}](#{name})" for name, title in CHAPTER.findall("".join(slides)))
     first = html(f"# {config['title']}\n\n{EDITION}")
-    whole = [f"<section>{first}</section>", f"<section><h1>Contents</h1><nav>{html(links)}</nav></section>", *slides]
+    whole = [
+        f"<section>{first}</section>",
+        f"<section><h1>Contents</h1><nav>{html(links)}</nav></section>",
+        *slides,
+    ]
     (out / "figures").mkdir(parents=True, exist_ok=True)
     for name, _, picture in (figure for path in pages() for figure in figures(path)):
         (out / "figures" / f"{name}.png").write_bytes(picture)
     template = Template((ROOT / "book" / "_templates" / "slides.html").read_text(encoding="utf-8"))
     options = {"macros": json.dumps(macros), "mathjax": mathjax}
     for name, deck in ({"index": whole} | decks(slides, values, book)).items():
-        page = template.substitute(title=re.findall("<h1>(.+?)</h1>", deck[0])[0], slides="\n".join(deck), **options)
+        page = template.substitute(
+            title=re.findall("<h1>(.+?)</h1>", deck[0])[0], slides="\n".join(deck), **options
+        )
         (out / f"{name}.html").write_text(page, encoding="utf-8")
         print(f"{page.count('<section')} slides: {out / f'{name}.html'}")
 

@@ -19,7 +19,10 @@ def escape_bars(lines: list[str]) -> None:
     >>> print(*lines, sep="; ")
     ranks of \|d\|, ``a | b`` and `c|d`; already \|
     """
-    lines[:] = [re.sub(r"(``.*?``|`[^`]*`)|(?<!\\)\|", lambda match: match[1] or r"\|", line) for line in lines]
+    lines[:] = [
+        re.sub(r"(``.*?``|`[^`]*`)|(?<!\\)\|", lambda match: match[1] or r"\|", line)
+        for line in lines
+    ]
 
 
 def _escape(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
@@ -27,7 +30,9 @@ def _escape(app: Any, what: str, name: str, thing: Any, options: Any, lines: lis
         escape_bars(lines)
 
 
-def _skip_imported(app: Any, what: str, name: str, thing: Any, skip: bool, options: Any) -> bool | None:
+def _skip_imported(
+    app: Any, what: str, name: str, thing: Any, skip: bool, options: Any
+) -> bool | None:
     """Document an object in the module that defines it, or in the package of a private module, unless api.md does."""
     if what != "module" or not hasattr(thing, "__qualname__"):  # members of a class, and data, stay
         return None

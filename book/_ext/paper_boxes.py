@@ -15,7 +15,9 @@ FROM_PAPER = re.compile(r"\b(?:of|in) the paper\b|\bthe paper['’]s\b", re.IGNO
 ONE_NUMBER = re.compile(
     r"^((?:Theorem|Proposition|Corollary|Lemma|Remark|Definition) (?:[A-Z]\.)?\d[\d.]*\d|\w+ [A-Z]\.\d+) of the paper"
 )
-OWN_NUMBER = re.compile(r'(?<=<p class="admonition-title">)<span class="caption-number">.*?</span>')  # of a box
+OWN_NUMBER = re.compile(
+    r'(?<=<p class="admonition-title">)<span class="caption-number">.*?</span>'
+)  # of a box
 
 
 def paper_number(title: str) -> str | None:
@@ -45,14 +47,18 @@ def _retitle(app: Any, doctree: nodes.document) -> None:
 
 
 def _rename_references(app: Any, doctree: nodes.document, docname: str) -> None:
-    names = {label: known.get("name") for label, known in getattr(app.env, "proof_list", {}).items()}
+    names = {
+        label: known.get("name") for label, known in getattr(app.env, "proof_list", {}).items()
+    }
     for reference in doctree.findall(nodes.reference):
         place = reference.get("refid") or reference.get("refuri", "").partition("#")[2]
         if names.get(place) and re.fullmatch(r"\w+ [\d.]+", reference.astext()):
             reference[:] = [nodes.inline("", names[place], classes=["std", "std-ref"])]
 
 
-def _drop_numbers(app: Any, pagename: str, templatename: str, context: dict[str, Any], doctree: Any) -> None:
+def _drop_numbers(
+    app: Any, pagename: str, templatename: str, context: dict[str, Any], doctree: Any
+) -> None:
     if "body" in context:
         context["body"] = OWN_NUMBER.sub("", context["body"])
 

@@ -37,7 +37,13 @@ FIT = """() => {
 
 def build(output: Path) -> Path:
     """Build the book as a single page and return the page."""
-    command = [Path(sys.executable).with_name("jupyter-book"), "build", "-q", "--builder", "singlehtml"]
+    command = [
+        Path(sys.executable).with_name("jupyter-book"),
+        "build",
+        "-q",
+        "--builder",
+        "singlehtml",
+    ]
     subprocess.run([*command, "--path-output", output, "."], cwd=ROOT, check=True)
     folder = output / "_build" / "singlehtml"
     # The builder writes the page one folder down and its addresses as if it lay here.
@@ -60,7 +66,13 @@ def print_page(source: Path, target: Path, chromium: str) -> None:
         page.set_viewport_size({"width": room, "height": 1200})
         page.evaluate(FIT)
         margins = {"top": "18mm", "bottom": "18mm", "left": f"{MARGIN}mm", "right": f"{MARGIN}mm"}
-        settings = {"format": "A4", "scale": SCALE, "print_background": True, "outline": True, "tagged": True}
+        settings = {
+            "format": "A4",
+            "scale": SCALE,
+            "print_background": True,
+            "outline": True,
+            "tagged": True,
+        }
         page.pdf(path=target, margin=margins, **settings)
         browser.close()
 
@@ -68,7 +80,11 @@ def print_page(source: Path, target: Path, chromium: str) -> None:
 def main() -> None:
     """Build and print the book."""
     target = Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / "_build" / "book.pdf").resolve()
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    chromium = (
+        shutil.which("chromium")
+        or shutil.which("chromium-browser")
+        or shutil.which("google-chrome")
+    )
     if chromium is None:
         raise SystemExit("Chromium is missing. Install it, or print the pages from any browser.")
     target.parent.mkdir(parents=True, exist_ok=True)

@@ -12,8 +12,14 @@ from frhsic_core.paper.experiments.running_example import PENALTIES, clouds, gau
 from frhsic_core.paper.runs.stored import stored_rows
 
 PEOPLE = 300  # enough to see a shape, few enough for a phone
-OPENS_AT = 3  # the λ of the paper's penalty at which HSIC has fallen and the probe predicts the age best
-GAUGES = {"normalized_hsic": "normalized HSIC", "nonlinear_r2": "R² of a probe for age", "accuracy": "accuracy"}
+OPENS_AT = (
+    3  # the λ of the paper's penalty at which HSIC has fallen and the probe predicts the age best
+)
+GAUGES = {
+    "normalized_hsic": "normalized HSIC",
+    "nonlinear_r2": "R² of a probe for age",
+    "accuracy": "accuracy",
+}
 
 
 @cache
@@ -26,7 +32,11 @@ def representation_data() -> dict[str, Any]:
     rows = stored_rows("running_example")
     measured = gauges(rows)
     points = clouds(rows, people=PEOPLE)
-    ages = rows[(rows["form"] == "paper") & (rows["lam"] == 0.0)].sort_values("person")["age"].head(PEOPLE)
+    ages = (
+        rows[(rows["form"] == "paper") & (rows["lam"] == 0.0)]
+        .sort_values("person")["age"]
+        .head(PEOPLE)
+    )
     color = mpl.colormaps["viridis"]
     forms = {}
     for form, (_, lams) in PENALTIES.items():
@@ -68,7 +78,11 @@ def static_picture() -> str:
             f"normalized HSIC {frame['normalized_hsic']:.2f}, R² of age {frame['nonlinear_r2']:.2f}",
         )
         place = 'x="120" text-anchor="middle" font-size="16" fill="currentColor"'
-        lines = "".join(f'<text y="{264 + 20 * i}" {place}>{text}</text>' for i, text in enumerate(words))
+        lines = "".join(
+            f'<text y="{264 + 20 * i}" {place}>{text}</text>' for i, text in enumerate(words)
+        )
         label = f"Held-out people in a two-dimensional representation, colored by age; {'; '.join(words)}"
-        parts.append(f'<svg role="img" aria-label="{label}" viewBox="0 0 240 292">{dots}{lines}</svg>')
+        parts.append(
+            f'<svg role="img" aria-label="{label}" viewBox="0 0 240 292">{dots}{lines}</svg>'
+        )
     return f'<div class="still">{"".join(parts)}</div>'

@@ -107,10 +107,14 @@ def execute(text: Path) -> None:
         record_timing=False,
         store_widget_state=False,
         coalesce_streams=True,
-        extra_arguments=["--InlineBackend.figure_format=retina"],  # figures at twice their size on the page
+        extra_arguments=[
+            "--InlineBackend.figure_format=retina"
+        ],  # figures at twice their size on the page
         resources={"metadata": {"path": str(text.parent)}},
     ).execute()
-    for data in (output.get("data", {}) for cell in notebook.cells for output in cell.get("outputs", ())):
+    for data in (
+        output.get("data", {}) for cell in notebook.cells for output in cell.get("outputs", ())
+    ):
         if "image/png" in data:
             data["image/png"] = with_palette(data["image/png"])
     notebook.metadata = nbformat.from_dict(
@@ -123,7 +127,9 @@ def with_palette(picture: str) -> str:
     """Return a PNG in base64 with at most 256 colors, which makes it half as large."""
     file, info = io.BytesIO(), PngInfo()
     with Image.open(io.BytesIO(base64.b64decode(picture))) as image:
-        flat = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image.convert("RGBA")).convert("RGB")
+        flat = Image.alpha_composite(
+            Image.new("RGBA", image.size, "white"), image.convert("RGBA")
+        ).convert("RGB")
         if version := image.info.get("Software"):  # of matplotlib, for a check of the figure
             info.add_text("Software", version)
     flat.quantize(256, dither=Image.Dither.NONE).save(file, "PNG", optimize=True, pnginfo=info)
@@ -135,9 +141,13 @@ def refresh(text: Path) -> None:
     target = text.with_suffix(".ipynb")
     old, new = nbformat.read(target, as_version=4), read(text)
     before = nbformat.writes(old)
-    was, code = ([cell for cell in notebook.cells[1:] if cell.cell_type == "code"] for notebook in (old, new))
+    was, code = (
+        [cell for cell in notebook.cells[1:] if cell.cell_type == "code"] for notebook in (old, new)
+    )
     if [cell.source for cell in code] != [cell.source for cell in was]:
-        raise ValueError(f"{text.name}: its code has changed since it was executed. Run it without --refresh.")
+        raise ValueError(
+            f"{text.name}: its code has changed since it was executed. Run it without --refresh."
+        )
     for cell, executed in zip(code, was, strict=True):
         cell.outputs, cell.execution_count = executed.outputs, executed.execution_count
     old.cells = new.cells
@@ -171,7 +181,9 @@ def main() -> int:
 
     failed = False
     with ThreadPoolExecutor(arguments.jobs) as pool:
-        for number, (text, result) in enumerate(zip(texts, pool.map(attempt, texts), strict=True), start=1):
+        for number, (text, result) in enumerate(
+            zip(texts, pool.map(attempt, texts), strict=True), start=1
+        ):
             print(f"[{number}/{len(texts)}] {text.name}: {result}", flush=True)
             failed |= result.startswith("FAILED")
     return int(failed)

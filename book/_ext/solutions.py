@@ -74,10 +74,14 @@ def all_solutions(paths: list[Path]) -> str:
     parts = []
     for path in paths:
         cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-        text = "\n\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
+        text = "\n\n".join(
+            "".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown"
+        )
         if found := solutions_in(text):
             title = re.search(r"(?m)^# (.+)$", text)
-            parts.append(f"(solutions-{path.stem})=\n## {title[1] if title else path.stem}\n\n{found}")
+            parts.append(
+                f"(solutions-{path.stem})=\n## {title[1] if title else path.stem}\n\n{found}"
+            )
     return "\n\n".join(parts)
 
 
@@ -86,7 +90,9 @@ def homework(text: str) -> tuple[str, str]:
     first, *weeks = WEEK.split(text)
     left, found = first, ""
     for label, title, body in zip(weeks[::3], weeks[1::3], weeks[2::3], strict=True):
-        left += f"({label})=\n## {title}" + BOX.sub(f"{{ref}}`Solutions of this week <solutions-{label}>`\n", body)
+        left += f"({label})=\n## {title}" + BOX.sub(
+            f"{{ref}}`Solutions of this week <solutions-{label}>`\n", body
+        )
         found += f"\n\n(solutions-{label})=\n## Homework of {title[0].lower()}{title[1:]}\n\n{solutions_in(body)}"
     return left, found
 
@@ -129,7 +135,9 @@ def _link(app: Any, item: nodes.list_item, own: str, other: str, words: str) -> 
     item["ids"].append(own)
     app.env.get_domain("std").note_hyperlink_target(own, app.env.docname, own)
     place = {"refdomain": "std", "reftype": "ref", "reftarget": other, "refdoc": app.env.docname}
-    link = addnodes.pending_xref("", nodes.inline(words, words), refexplicit=True, refwarn=True, **place)
+    link = addnodes.pending_xref(
+        "", nodes.inline(words, words), refexplicit=True, refwarn=True, **place
+    )
     last = item.children[-1]
     home = last if isinstance(last, nodes.paragraph) else nodes.paragraph()
     if home is not last:
@@ -143,7 +151,10 @@ def _pair(app: Any, doctree: nodes.document) -> None:
     path = Path(app.env.doc2path(docname))
     shown = app.config.exercise_solutions
     if docname == PAGE and shown:
-        names = {nodes.make_id(f"solutions-{stem}"): stem for stem in (Path(name).name for name in chapters(app))}
+        names = {
+            nodes.make_id(f"solutions-{stem}"): stem
+            for stem in (Path(name).name for name in chapters(app))
+        }
         for section in doctree.findall(nodes.section):
             for stem in [names[place] for place in section["ids"] if place in names]:
                 for i, item in enumerate(_items(section), 1):
@@ -156,7 +167,9 @@ def _pair(app: Any, doctree: nodes.document) -> None:
 
 def setup(app: Any) -> dict[str, bool]:
     """Register the switch and the hooks."""
-    app.add_config_value("exercise_solutions", are_wanted(os.environ.get(VARIABLE, "yes")), "env", [bool])
+    app.add_config_value(
+        "exercise_solutions", are_wanted(os.environ.get(VARIABLE, "yes")), "env", [bool]
+    )
     app.connect("source-read", _move)
     app.connect("doctree-read", _pair)
     app.connect("build-finished", _strip_downloads)

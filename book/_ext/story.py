@@ -37,7 +37,9 @@ HARMLESS = re.compile(
 CONDITION = re.compile(r"\b(?:if|when|which)\b", re.IGNORECASE)
 MARKUP = re.compile(r"\s*(?::{3,}|`{3,}|:[\w-]+:|%|\([\w-]+\)=)")
 # Words about the paper's numbers, for which a picture nearby is not enough.
-REPRODUCED = re.compile(r"\b(?:reproduc(?:es?|ed)|confirm(?:s|ed)?|contradict(?:s|ed)?)\b", re.IGNORECASE)
+REPRODUCED = re.compile(
+    r"\b(?:reproduc(?:es?|ed)|confirm(?:s|ed)?|contradict(?:s|ed)?)\b", re.IGNORECASE
+)
 LINE = re.compile(r"\b([CT]\d{3})\b")
 # A negation turns the word around: "is not reproduced".
 NOT = re.compile(r"\b(?:not|no|never|neither|nor|hardly)\b", re.IGNORECASE)
@@ -63,8 +65,15 @@ def paragraphs(source: str) -> list[Paragraph]:
     """Return the paragraphs of a chapter: no front matter, code, figures or exercises' solutions."""
     source = re.sub(r"\A---\n.*?\n---\n", "", source, flags=re.DOTALL)
     source = re.sub(r":{4,}\{dropdown\} Solutions.*?:{4,}\n", "\n", source, flags=re.DOTALL)
-    source = re.sub(r"^(`{3,})\{code-cell\}.*?^\1$", "\n\n@code@\n\n", source, flags=re.DOTALL | re.MULTILINE)
-    source = re.sub(r"^(`{3,})(?:python|bash|\{(?:figure|raw)\}).*?^\1$", "\n", source, flags=re.DOTALL | re.MULTILINE)
+    source = re.sub(
+        r"^(`{3,})\{code-cell\}.*?^\1$", "\n\n@code@\n\n", source, flags=re.DOTALL | re.MULTILINE
+    )
+    source = re.sub(
+        r"^(`{3,})(?:python|bash|\{(?:figure|raw)\}).*?^\1$",
+        "\n",
+        source,
+        flags=re.DOTALL | re.MULTILINE,
+    )
     source = re.sub(r"\$\$.*?\$\$(?: \([\w-]+\))?", "$formula$", source, flags=re.DOTALL)
     blocks = [block.strip() for block in re.split(r"\n\s*\n", source) if block.strip()]
     found = []
@@ -72,7 +81,10 @@ def paragraphs(source: str) -> list[Paragraph]:
         if block == "@code@":
             continue
         lines = [line for line in block.splitlines() if not MARKUP.match(line)]
-        beside = "@code@" in (blocks[i - 1] if i else "", blocks[i + 1] if i + 1 < len(blocks) else "")
+        beside = "@code@" in (
+            blocks[i - 1] if i else "",
+            blocks[i + 1] if i + 1 < len(blocks) else "",
+        )
         found.append(Paragraph("\n".join(lines), beside))
     return found
 
@@ -130,13 +142,21 @@ def contradictions(source: str, verdicts: Mapping[str, str]) -> list[str]:
         for sentence in sentences(paragraph.text):
             said = {
                 verdict
-                for verdict, pattern in (("agrees", FOR), ("disagrees", AGAINST), ("open", UNDECIDED))
+                for verdict, pattern in (
+                    ("agrees", FOR),
+                    ("disagrees", AGAINST),
+                    ("open", UNDECIDED),
+                )
                 if re.search(rf"\b(?:{pattern})\b", sentence, re.IGNORECASE)
             }
             if said == {"agrees"} and NOT.search(sentence):
                 said = {"disagrees", "open", "holds as corrected"}
             for key in LINE.findall(sentence):
-                verdict = "disagrees" if verdicts.get(key) == "holds as corrected" else verdicts.get(key, "missing")
+                verdict = (
+                    "disagrees"
+                    if verdicts.get(key) == "holds as corrected"
+                    else verdicts.get(key, "missing")
+                )
                 if verdict == "missing" or (
                     said and verdict in ("agrees", "disagrees", "open") and verdict not in said
                 ):
@@ -159,10 +179,20 @@ def typed(source: str, pattern: re.Pattern[str] = RESULT) -> list[str]:
     found = []
     for paragraph in paragraphs(source):
         text = paragraph.text
-        for harmless in (r"\{\{.*?\}\}", r"\{[\w:-]+\}`[^`]*`", r"`[^`]*`", r"\$[^$]*\$", r"\]\([^)]*\)"):
+        for harmless in (
+            r"\{\{.*?\}\}",
+            r"\{[\w:-]+\}`[^`]*`",
+            r"`[^`]*`",
+            r"\$[^$]*\$",
+            r"\]\([^)]*\)",
+        ):
             text = re.sub(harmless, "", text, flags=re.DOTALL)
         text = STATEMENT.sub("", text)
-        found += [hit[0] for hit in pattern.finditer(text) if not SETTINGS.search(text[: hit.start()][-40:])]
+        found += [
+            hit[0]
+            for hit in pattern.finditer(text)
+            if not SETTINGS.search(text[: hit.start()][-40:])
+        ]
     return found
 
 

@@ -15,7 +15,9 @@ from sphinx.roles import XRefRole
 class ChapterRole(XRefRole):
     """Link to a chapter by the name of its notebook."""
 
-    def process_link(self, env: Any, node: Any, explicit: bool, title: str, target: str) -> tuple[str, str]:
+    def process_link(
+        self, env: Any, node: Any, explicit: bool, title: str, target: str
+    ) -> tuple[str, str]:
         """Return the title and the address of the page."""
         node["refdomain"] = "std"
         node["reftype"] = "doc"
@@ -24,7 +26,11 @@ class ChapterRole(XRefRole):
 
 def _bold(value: Any) -> Any:
     """Set every number in bold, as a reader finds it faster."""
-    return {name: _bold(part) for name, part in value.items()} if isinstance(value, dict) else f"**{value}**"
+    return (
+        {name: _bold(part) for name, part in value.items()}
+        if isinstance(value, dict)
+        else f"**{value}**"
+    )
 
 
 def _fill(app: Any, config: Any) -> None:

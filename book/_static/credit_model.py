@@ -51,16 +51,32 @@ MARGIN = 1.28 * 2**0.5 / 1.96
 
 def read_options(arguments: Sequence[str]) -> tuple[str | None, str | None]:
     """Read the options, and return the names of the table and of the model."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("table", nargs="?", help="CSV file with one row for each applicant")
-    parser.add_argument("model", nargs="?", help="fitted scikit-learn classifier, saved with joblib")
+    parser.add_argument(
+        "model", nargs="?", help="fitted scikit-learn classifier, saved with joblib"
+    )
     parser.add_argument("--age", help="column of the age")
     parser.add_argument("--outcome", help="column of the outcome")
-    parser.add_argument("--bad", help="value of the bad outcome, whose probability the model predicts")
-    parser.add_argument("--measure", choices=list(NAMES), help="what the limit is for (now %(default)s)")
-    parser.add_argument("--limit", type=float, help="largest value that you accept (now %(default)s)")
-    parser.add_argument("--approve", type=float, help="share of the applicants that you approve (now %(default)s)")
-    parser.add_argument("--blend", type=float, help="weight t of the adjusted score (otherwise the script chooses it)")
+    parser.add_argument(
+        "--bad", help="value of the bad outcome, whose probability the model predicts"
+    )
+    parser.add_argument(
+        "--measure", choices=list(NAMES), help="what the limit is for (now %(default)s)"
+    )
+    parser.add_argument(
+        "--limit", type=float, help="largest value that you accept (now %(default)s)"
+    )
+    parser.add_argument(
+        "--approve", type=float, help="share of the applicants that you approve (now %(default)s)"
+    )
+    parser.add_argument(
+        "--blend",
+        type=float,
+        help="weight t of the adjusted score (otherwise the script chooses it)",
+    )
     parser.set_defaults(**vars(OPTIONS))
     found = parser.parse_args(arguments)
     if found.blend is not None and not 0 < found.blend <= 1:
@@ -87,7 +103,9 @@ def invented_applicants(n: int = 9000) -> pd.DataFrame:
 def train(people: pd.DataFrame) -> Any:
     """Return a fitted pipeline: indicators of words, then boosted trees, which read missing numbers."""
     words = OneHotEncoder(handle_unknown="ignore", min_frequency=20, sparse_output=False)
-    columns = make_column_transformer((words, make_column_selector(dtype_exclude="number")), remainder="passthrough")
+    columns = make_column_transformer(
+        (words, make_column_selector(dtype_exclude="number")), remainder="passthrough"
+    )
     trees = HistGradientBoostingClassifier(learning_rate=0.05, random_state=0)
     X = people.drop(columns=[OPTIONS.age, OPTIONS.outcome])
     return make_pipeline(columns, trees).fit(X, people[OPTIONS.outcome])
@@ -97,31 +115,58 @@ def check(table: pd.DataFrame, model: Any) -> None:
     """Stop with a sentence that says what to change. The model is None if the script has yet to train it."""
     for option, name in (("age", OPTIONS.age), ("outcome", OPTIONS.outcome)):
         if name not in table:
-            sys.exit(f"There is no column {name!r}: name yours with --{option}. There are {[*table]}.")
+            sys.exit(
+                f"There is no column {name!r}: name yours with --{option}. There are {[*table]}."
+            )
     if len(table.columns) < 3:
         sys.exit("A model needs more columns than the age and the outcome.")
-    known, needed = table.dropna(subset=[OPTIONS.age, OPTIONS.outcome]), 200 if model is None else 150
+    known, needed = (
+        table.dropna(subset=[OPTIONS.age, OPTIONS.outcome]),
+        200 if model is None else 150,
+    )
     ages, outcomes = known[OPTIONS.age], known[OPTIONS.outcome]
     counts = outcomes.value_counts().to_dict()
-    OPTIONS.bad = next((v for v in counts if OPTIONS.bad in (str(v), str(v).removesuffix(".0"))), OPTIONS.bad)
+    OPTIONS.bad = next(
+        (v for v in counts if OPTIONS.bad in (str(v), str(v).removesuffix(".0"))), OPTIONS.bad
+    )
     if OPTIONS.bad not in counts or len(counts) != 2:
-        sys.exit(f"Set --bad, now {OPTIONS.bad!r}: {OPTIONS.outcome!r} needs two values and has {list(counts)[:9]}.")
+        sys.exit(
+            f"Set --bad, now {OPTIONS.bad!r}: {OPTIONS.outcome!r} needs two values and has {list(counts)[:9]}."
+        )
     if len(known) < needed or min(counts.values()) < 30:
-        sys.exit(f"Add people: {needed} with known age and outcome, 30 with each outcome. Now there are {counts}.")
+        sys.exit(
+            f"Add people: {needed} with known age and outcome, 30 with each outcome. Now there are {counts}."
+        )
     if not pd.api.types.is_numeric_dtype(ages) or ages.nunique() < 2:
-        sys.exit(f"Write different numbers without units into the column {OPTIONS.age!r}. It has {ages.iloc[0]}.")
+        sys.exit(
+            f"Write different numbers without units into the column {OPTIONS.age!r}. It has {ages.iloc[0]}."
+        )
     read = table.drop(columns=[OPTIONS.age, OPTIONS.outcome]) if model is None else table
     for name in read if model is None else getattr(model, "feature_names_in_", ()):
-        if name in read and not pd.api.types.is_numeric_dtype(read[name]) and read[name].nunique() > TEXTS:
-            sys.exit(f"Drop the column {name!r} or group its values: it has {read[name].nunique()} different texts.")
+        if (
+            name in read
+            and not pd.api.types.is_numeric_dtype(read[name])
+            and read[name].nunique() > TEXTS
+        ):
+            sys.exit(
+                f"Drop the column {name!r} or group its values: it has {read[name].nunique()} different texts."
+            )
     if model is None:
         return
-    if lacking := [name for name in ("predict_proba", "feature_names_in_") if not hasattr(model, name)]:
-        sys.exit(f"Fit a classifier that predicts probabilities, on a DataFrame: your model has no {lacking[0]}.")
+    if lacking := [
+        name for name in ("predict_proba", "feature_names_in_") if not hasattr(model, name)
+    ]:
+        sys.exit(
+            f"Fit a classifier that predicts probabilities, on a DataFrame: your model has no {lacking[0]}."
+        )
     if missing := set(model.feature_names_in_) - set(table):
-        sys.exit(f"Add the columns that the model reads and the table does not have: {', '.join(sorted(missing))}.")
+        sys.exit(
+            f"Add the columns that the model reads and the table does not have: {', '.join(sorted(missing))}."
+        )
     if set(model.classes_) != set(counts):
-        sys.exit(f"Write the outcomes as the model has them, {model.classes_.tolist()}. Yours are {list(counts)}.")
+        sys.exit(
+            f"Write the outcomes as the model has them, {model.classes_.tolist()}. Yours are {list(counts)}."
+        )
 
 
 def good_score(model: Any, people: pd.DataFrame) -> np.ndarray:
@@ -150,7 +195,10 @@ def measured(score: np.ndarray, people: pd.DataFrame) -> tuple[float, float]:
 
 def approval_ratio(approved: np.ndarray, age: pd.Series) -> tuple[float, float, float]:
     """Return the ratio of the smaller to the larger share of approved people in the youngest and the oldest quarter."""
-    young, old = approved[age <= age.quantile(0.25)].mean(), approved[age >= age.quantile(0.75)].mean()
+    young, old = (
+        approved[age <= age.quantile(0.25)].mean(),
+        approved[age >= age.quantile(0.75)].mean(),
+    )
     return min(young, old) / max(young, old, 1e-9), young, old
 
 
@@ -158,23 +206,42 @@ def describe(name: str, model: Any, people: pd.DataFrame) -> dict[str, Any]:
     """Write a report, print what the model does, and return its numbers."""
     score, good = good_score(model, people), repaid(people)
     lowest, *higher = np.unique(score)
-    cut = max(np.quantile(score, 1 - OPTIONS.approve), min(higher, default=lowest))  # each model needs its own
+    cut = max(
+        np.quantile(score, 1 - OPTIONS.approve), min(higher, default=lowest)
+    )  # each model needs its own
     threshold = cut if higher else None
-    found = audit(score, sensitive_features=people[OPTIONS.age], y_true=good, threshold=threshold, model=name)
+    found = audit(
+        score, sensitive_features=people[OPTIONS.age], y_true=good, threshold=threshold, model=name
+    )
     found.save(f"audit_{name}.html")
     numbers, (low, high), auc = found[OPTIONS.age].numbers, found.interval, found.performance["auc"]
     error, share = numbers["calibration"].value, numbers["gdp_over_sd"].value
-    along = numbers["impact_ratio"].value if higher else 1.0  # the lowest approval rate at an age over the highest
+    along = (
+        numbers["impact_ratio"].value if higher else 1.0
+    )  # the lowest approval rate at an age over the highest
     ok = score >= cut
     ratio, *rates = approval_ratio(ok, people[OPTIONS.age])
     gap = f"GDP {found.gdp:.3f} ({low:.3f} to {high:.3f}), GDP / sd {share:.2f}"
     print(f"{name} {gap}, AUC {auc:.2f}, calibration error {error:.3f}")
-    quarters = f"{rates[0]:.0%} of the youngest quarter, {rates[1]:.0%} of the oldest, ratio {ratio:.2f}"
-    print(f"{name} approved {ok.mean():.0%} ({quarters}; along age {along:.2f}); {bad_share(good, ok)}")
+    quarters = (
+        f"{rates[0]:.0%} of the youngest quarter, {rates[1]:.0%} of the oldest, ratio {ratio:.2f}"
+    )
+    print(
+        f"{name} approved {ok.mean():.0%} ({quarters}; along age {along:.2f}); {bad_share(good, ok)}"
+    )
     if abs(ok.mean() - OPTIONS.approve) > 0.02:
-        print(f"{name}: people with equal scores are approved together, so the share is not {OPTIONS.approve:.0%}.")
+        print(
+            f"{name}: people with equal scores are approved together, so the share is not {OPTIONS.approve:.0%}."
+        )
     (verdict,) = found.check(f"{OPTIONS.measure}={OPTIONS.limit}")
-    return {"verdict": verdict, "auc": auc, "error": error, "share": share, "ratio": min(ratio, along), "cut": cut}
+    return {
+        "verdict": verdict,
+        "auc": auc,
+        "error": error,
+        "share": share,
+        "ratio": min(ratio, along),
+        "cut": cut,
+    }
 
 
 def smallest_blend(model: Any, adjusted: Any, people: pd.DataFrame) -> float:
@@ -194,7 +261,11 @@ def describe_blends(model: Any, adjusted: Any, people: pd.DataFrame, saved: floa
     for t in sorted({0.25, 0.5, 0.75, 1.0} - {saved}):
         score = (1 - t) * old + t * new
         ok = score >= np.quantile(score, 1 - OPTIONS.approve)
-        gap, auc, ratio = gdp(score, age), roc_auc_score(good[known], score[known]), approval_ratio(ok, age)[0]
+        gap, auc, ratio = (
+            gdp(score, age),
+            roc_auc_score(good[known], score[known]),
+            approval_ratio(ok, age)[0],
+        )
         gaps = f"GDP {gap:.3f}, GDP / sd {gap / score.std():.2f}, AUC {auc:.2f}"
         print(f"blend t = {t:g}: {gaps}, ratio of quarters {ratio:.2f}; {bad_share(good, ok)}")
 
@@ -202,56 +273,92 @@ def describe_blends(model: Any, adjusted: Any, people: pd.DataFrame, saved: floa
 def main(*arguments: str) -> None:
     """Audit, adjust, audit again, and save."""
     table_file, model_file = read_options(arguments)
-    if absent := [file for file in (table_file, model_file) if file is not None and not Path(file).is_file()]:
+    if absent := [
+        file for file in (table_file, model_file) if file is not None and not Path(file).is_file()
+    ]:
         sys.exit(f"There is no file {absent[0]} in this folder.")
     table = invented_applicants() if table_file is None else pd.read_csv(table_file)
-    model = None if model_file is None else joblib.load(model_file)  # load only files that you trust
+    model = (
+        None if model_file is None else joblib.load(model_file)
+    )  # load only files that you trust
     check(table, model)
     people = len(table)
     table = table.dropna(subset=[OPTIONS.age]).sample(frac=1, random_state=0)
     if len(table) < people:
         print(f"{people - len(table):,} people without age are left out.")
     if unknown := int(table[OPTIONS.outcome].isna().sum()):
-        print(f"{unknown:,} people have no outcome. AUC, calibration error and bad outcomes are those of the others.")
+        print(
+            f"{unknown:,} people have no outcome. AUC, calibration error and bad outcomes are those of the others."
+        )
     written = "audit_original (.html, .json, .md)"
     if model is None:
         if Path("credit_model.joblib").exists():
-            sys.exit("Remove or rename credit_model.joblib: the script would overwrite it with a new model.")
+            sys.exit(
+                "Remove or rename credit_model.joblib: the script would overwrite it with a new model."
+            )
         third, written = len(table) // 3, f"credit_model.joblib, {written}"
-        model, table = train(table[:third].dropna(subset=[OPTIONS.outcome])), table[third:]  # it has not seen these
+        model, table = (
+            train(table[:third].dropna(subset=[OPTIONS.outcome])),
+            table[third:],
+        )  # it has not seen these
         joblib.dump(model, "credit_model.joblib")
-    first, second, others = (table[k::3] for k in range(3))  # to adjust, to choose a blend, to audit it
+    first, second, others = (
+        table[k::3] for k in range(3)
+    )  # to adjust, to choose a blend, to audit it
 
     name, scores = NAMES[OPTIONS.measure], good_score(model, first)
     if OPTIONS.measure == "gdp" and OPTIONS.limit > scores.std() / 2:
-        print(f"GDP is at most {scores.std():.3f}, the standard deviation (sd) of the scores, and your limit is more")
-        print("than half of it. If bad outcomes are rare, use --measure gdp_over_sd, and a limit for GDP / sd.")
+        print(
+            f"GDP is at most {scores.std():.3f}, the standard deviation (sd) of the scores, and your limit is more"
+        )
+        print(
+            "than half of it. If bad outcomes are rare, use --measure gdp_over_sd, and a limit for GDP / sd."
+        )
     if measured(scores, first)[1] <= OPTIONS.limit:
         print(f"On {len(first):,} people:")
         ratio = describe("original", model, first)["ratio"]
         print(f"{name} is below your limit, so nothing is adjusted. Written: {written}")
         if ratio < 0.8:
-            print(f"But the lowest approval rate is about {ratio:.2f} of the highest: see the report.")
+            print(
+                f"But the lowest approval rate is about {ratio:.2f} of the highest: see the report."
+            )
         return
 
     X = first[list(model.feature_names_in_)]
-    y = first[OPTIONS.outcome].where(first[OPTIONS.outcome].notna(), model.predict(X))  # only the names of the classes
-    full = AdjustedClassifier(model, method="project", cv="prefit")  # later it needs the model's columns only
+    y = first[OPTIONS.outcome].where(
+        first[OPTIONS.outcome].notna(), model.predict(X)
+    )  # only the names of the classes
+    full = AdjustedClassifier(
+        model, method="project", cv="prefit"
+    )  # later it needs the model's columns only
     full.fit(X, y, sensitive_features=first[OPTIONS.age])
     blend = smallest_blend(model, full, second) if OPTIONS.blend is None else OPTIONS.blend
-    both = [("original", FrozenEstimator(model)), ("full", FrozenEstimator(full))]  # frozen: not fitted again
-    adjusted = VotingClassifier(both, voting="soft", weights=[1 - blend, blend]).fit(X, y)  # their weighted mean
+    both = [
+        ("original", FrozenEstimator(model)),
+        ("full", FrozenEstimator(full)),
+    ]  # frozen: not fitted again
+    adjusted = VotingClassifier(both, voting="soft", weights=[1 - blend, blend]).fit(
+        X, y
+    )  # their weighted mean
 
-    print(f"On {len(others):,} people on whom nothing was fitted or chosen (adjusted: the blend t = {blend:g}):")
+    print(
+        f"On {len(others):,} people on whom nothing was fitted or chosen (adjusted: the blend t = {blend:g}):"
+    )
     old, new = describe("original", model, others), describe("adjusted", adjusted, others)
     describe_blends(model, full, others, blend)
     below = new["verdict"].outcome == "below"
-    print(f"The adjusted model is {'' if below else 'not shown to be '}below the limit: {new['verdict']}")
+    print(
+        f"The adjusted model is {'' if below else 'not shown to be '}below the limit: {new['verdict']}"
+    )
     scores = {"score": good_score(model, others), "adjusted_score": good_score(adjusted, others)}
-    scores = {name + "_of_model" * (name in others): score for name, score in scores.items()}  # keep your columns
+    scores = {
+        name + "_of_model" * (name in others): score for name, score in scores.items()
+    }  # keep your columns
     others.assign(**scores).to_csv("scored.csv", index=False)
     bad, good = (int((repaid(others) == value).sum()) for value in (0, 1))
-    chance = 0.5 + ((bad + good) / (3 * bad * good)) ** 0.5  # a random score has a larger AUC in 1 of 40
+    chance = (
+        0.5 + ((bad + good) / (3 * bad * good)) ** 0.5
+    )  # a random score has a larger AUC in 1 of 40
     usable = below and new["auc"] > chance
     if usable:
         joblib.dump(adjusted, "adjusted_model.joblib")
@@ -267,19 +374,25 @@ def main(*arguments: str) -> None:
         f"changes from {old['share']:.2f} to {new['share']:.2f}. "
     )
     if new["ratio"] < 0.8:
-        meaning += (
-            f"The lowest approval rate is about {new['ratio']:.2f} of the highest, below four fifths. Chance lowers "
-        )
-        meaning += "this estimate; the report has its interval. "
+        meaning += f"The lowest approval rate is about {new['ratio']:.2f} of the highest, "
+        meaning += "below four fifths. Chance lowers this estimate; the report has its interval. "
     if not below:
-        meaning += f"Do not use the adjusted score: {name} is not shown to be below {OPTIONS.limit}. "
-        larger = "more people" if blend == 1 else f"--blend {min(1.0, blend + 0.2):.2g} on other people, or more people"
+        meaning += (
+            f"Do not use the adjusted score: {name} is not shown to be below {OPTIONS.limit}. "
+        )
+        larger = (
+            "more people"
+            if blend == 1
+            else f"--blend {min(1.0, blend + 0.2):.2g} on other people, or more people"
+        )
         meaning += f"Try {larger}."
     elif not usable:
         meaning += f"Do not use the adjusted score: the AUC is not above {chance:.2f}, which chance can reach."
     else:
         meaning += "If policy and law allow it, use the adjusted score to rank and approve people. "
-        meaning += "Use the original p for provisions. Prices set by it depend on age as much as before."
+        meaning += (
+            "Use the original p for provisions. Prices set by it depend on age as much as before."
+        )
     if OPTIONS.age in model.feature_names_in_:
         meaning += f" The model reads {OPTIONS.age}, so the adjusted model needs it of every applicant, too."
     print(textwrap.fill(meaning, 100))

@@ -20,13 +20,27 @@ from sklearn.model_selection import KFold, cross_val_predict
 from sklearn.preprocessing import SplineTransformer, StandardScaler
 
 from frhsic_core._arrays import RandomState, as_seed, spaced_rows, warn_caller
-from frhsic_core.auditing._input import CATEGORIES, MIN_ROWS, Column, Columns, far_codes, read_columns
 from frhsic_core.auditing._report import Audit
 from frhsic_core.auditing._representation import FOLDS, audit_representation
-from frhsic_core.auditing._results import KHGR_RIDGE, MEASURES, PERMUTATIONS, AttributeAudit, Measure, Missing
+from frhsic_core.auditing._results import (
+    KHGR_RIDGE,
+    MEASURES,
+    PERMUTATIONS,
+    AttributeAudit,
+    Measure,
+    Missing,
+)
 from frhsic_core.auditing._sentences import certain_difference, extremes
 from frhsic_core.bounds import gdp_bound
 from frhsic_core.conditional._curve import Array, Curve, Smoother
+from frhsic_core.inputs.columns import (
+    CATEGORIES,
+    MIN_ROWS,
+    Column,
+    Columns,
+    far_codes,
+    read_columns,
+)
 from frhsic_core.joint import distance_correlation, hsic_test, khgr
 
 _CLASSES = 20  # at most so many different whole numbers are classes
@@ -117,8 +131,12 @@ def audit(
             "audit(y_pred, sensitive_features=age, y_true=label)."
         )
     if not 0.0 < alpha <= 0.5:
-        raise ValueError(f"alpha is {alpha}: it lies between 0 and 0.5, such as 0.05 for a coverage of 95 %.")
-    columns = read_columns(y_pred, sensitive_features, y_true, control_features, sample_weight, positive_class)
+        raise ValueError(
+            f"alpha is {alpha}: it lies between 0 and 0.5, such as 0.05 for a coverage of 95 %."
+        )
+    columns = read_columns(
+        y_pred, sensitive_features, y_true, control_features, sample_weight, positive_class
+    )
     score = columns.score.values
     task = _task(score[columns.usable])
     _check(columns, task, threshold)
@@ -132,9 +150,13 @@ def audit(
     for doubt in notes:
         warn_caller(doubt)
     if not work.one_scale:
-        notes.append("Calibration is not measured: it needs predictions between 0 and 1, and many lie outside.")
+        notes.append(
+            "Calibration is not measured: it needs predictions between 0 and 1, and many lie outside."
+        )
     if smallest < 200:
-        notes.append(f"There are only {smallest} rows: the bands are wide, and their coverage is approximate.")
+        notes.append(
+            f"There are only {smallest} rows: the bands are wide, and their coverage is approximate."
+        )
     return Audit(
         attributes=attributes,
         joint=work.joint() if len(attributes) > 1 and not crossed else None,
@@ -201,7 +223,9 @@ def _crossed(attributes: tuple[Column, ...]) -> list[Column]:
     present, place = np.unique(codes, axis=0, return_inverse=True)
     if len(present) > CATEGORIES:
         return []
-    names = [" × ".join(c.categories[k] for c, k in zip(attributes, row, strict=True)) for row in present]
+    names = [
+        " × ".join(c.categories[k] for c, k in zip(attributes, row, strict=True)) for row in present
+    ]
     values = np.full(len(known), np.nan)
     values[known] = place.ravel()
     return [Column(" × ".join(column.name for column in attributes), values, tuple(names))]
@@ -224,7 +248,10 @@ def _missing(columns: Columns) -> list[Missing]:
     for column in columns.every():
         if column.missing:
             parts = [score[rows & np.isfinite(score)] for rows in (~column.known, column.known)]
-            means = [float(part.mean()) if len(part) and column is not columns.score else None for part in parts]
+            means = [
+                float(part.mean()) if len(part) and column is not columns.score else None
+                for part in parts
+            ]
             found.append(Missing(column.name, column.missing, *means))
     return found
 
@@ -262,22 +289,32 @@ class _Work:
         rows = self._rows(column)
         s, f, weight = column.values[rows], self.columns.score.values[rows], self._weight(rows)
         if np.ptp(s) == 0:
-            raise ValueError(f"{column.name!r} is constant: nothing can depend on it. Check it, or leave it out.")
+            raise ValueError(
+                f"{column.name!r} is constant: nothing can depend on it. Check it, or leave it out."
+            )
         nominal = bool(column.categories)
         whole = Smoother(s, weight=weight, nominal=nominal)
         everyone = np.ones(len(rows), dtype=bool)
         curves: dict[str, Curve] = {}
 
         def add(
-            name: str, values: Array, part: NDArray[np.bool_], center: float | None = None, least: int = _LABEL_ROWS
+            name: str,
+            values: Array,
+            part: NDArray[np.bool_],
+            center: float | None = None,
+            least: int = _LABEL_ROWS,
         ) -> None:
             """Add the curve of values among a part of the rows, unless they are too few."""
             smoother = whole
             if not part.all():
                 if part.sum() < least or np.ptp(s[part]) == 0:
                     return
-                smoother = Smoother(s[part], weight=None if weight is None else weight[part], nominal=nominal)
-            curves[name] = smoother.curve(values[part], center=center, alpha=self.alpha, random_state=self.random_state)
+                smoother = Smoother(
+                    s[part], weight=None if weight is None else weight[part], nominal=nominal
+                )
+            curves[name] = smoother.curve(
+                values[part], center=center, alpha=self.alpha, random_state=self.random_state
+            )
 
         add("gdp", f, everyone)
         attribute = _matrix(column.at(rows))
@@ -288,7 +325,10 @@ class _Work:
         if (label := self.columns.label) is not None:
             y, told = label.values[rows], label.known[rows]
             if label.categories:
-                kinds = ((1, "equal_opportunity", "true_positives"), (0, "label_0", "false_positives"))
+                kinds = (
+                    (1, "equal_opportunity", "true_positives"),
+                    (0, "label_0", "false_positives"),
+                )
                 for value, name, rate in kinds:
                     add(name, f, y == value)
                     if chosen is not None:
@@ -296,23 +336,33 @@ class _Work:
             if told.sum() >= _LABEL_ROWS and np.ptp(s[told]) > 0:
                 if self.one_scale:
                     add("calibration", np.nan_to_num(y) - f, told, 0.0)
-                tests["pvalue_given_label"] = self._test(f[told], attribute[told], rows[told], y[told, None])
+                tests["pvalue_given_label"] = self._test(
+                    f[told], attribute[told], rows[told], y[told, None]
+                )
         if self.columns.controls:
             kept = np.isin(rows, self._rows(column, *self.columns.controls))
             controls = [control.at(rows[kept]) for control in self.columns.controls]
             left = np.zeros(len(rows))
-            left[kept] = residuals(f[kept], controls, weight=self._weight(rows[kept]), random_state=self.random_state)
+            left[kept] = residuals(
+                f[kept], controls, weight=self._weight(rows[kept]), random_state=self.random_state
+            )
             add("gdp_given", left, kept, 0.0, least=MIN_ROWS)
-            tests["pvalue_given"] = self._test(f[kept], attribute[kept], rows[kept], _scaled(controls))
+            tests["pvalue_given"] = self._test(
+                f[kept], attribute[kept], rows[kept], _scaled(controls)
+            )
         unbounded = _unbounded(f, column, weight)
         bound = None if unbounded else gdp_bound(f, sensitive_features=s, delta=self.alpha)
-        spread = float(np.sqrt(np.cov(f, aweights=weight, ddof=0))) if np.ptp(f) else 0.0  # and not a rounding error
+        spread = (
+            float(np.sqrt(np.cov(f, aweights=weight, ddof=0))) if np.ptp(f) else 0.0
+        )  # and not a rounding error
         numbers = _measures(curves, spread)
         if bound is not None:
             numbers["gdp_bound"] = Measure(bound.bound, len(rows))
         numbers |= tests
         groups, rates = (
-            None if nominal or values is None else group_table(values, s, curves[name], weight=weight)
+            None
+            if nominal or values is None
+            else group_table(values, s, curves[name], weight=weight)
             for name, values in (("gdp", f), ("selected", chosen))
         )
         if chosen is not None:
@@ -324,7 +374,9 @@ class _Work:
                 low, share, high = rates.low, rates.means, rates.high
             # The lowest rate over the highest: as estimated, and the least and the most that the intervals allow.
             ends = ((share, share), (low, high), (high, low))
-            ratio, least, most = (float(np.clip(a.min() / b.max(), 0, 1)) if b.max() > 0 else 1.0 for a, b in ends)
+            ratio, least, most = (
+                float(np.clip(a.min() / b.max(), 0, 1)) if b.max() > 0 else 1.0 for a, b in ends
+            )
             numbers["impact_ratio_groups"] = Measure(ratio, len(rows), least, most)
             numbers["impact_gap"] = Measure(1.0 - ratio, len(rows), 1.0 - most, 1.0 - least)
         return AttributeAudit(
@@ -332,7 +384,8 @@ class _Work:
             categories=column.categories,
             rows=len(rows),
             curves=curves,
-            numbers=numbers | effect_sizes(f, attribute, weight=weight, random_state=self.random_state),
+            numbers=numbers
+            | effect_sizes(f, attribute, weight=weight, random_state=self.random_state),
             groups=groups,
             selected_groups=rates,
             bound=bound,
@@ -366,27 +419,38 @@ class _Work:
         f = self.columns.score.values[rows]
         numbers = {"pvalue": self._test(f, s, rows)}
         numbers |= effect_sizes(f, s, weight=self._weight(rows), random_state=self.random_state)
-        return AttributeAudit(" and ".join(column.name for column in attributes), rows=len(rows), numbers=numbers)
+        return AttributeAudit(
+            " and ".join(column.name for column in attributes), rows=len(rows), numbers=numbers
+        )
 
     def _rows(self, *columns: Column) -> NDArray[np.intp]:
         """Return the usable rows in which all columns are known."""
-        rows = np.flatnonzero(np.logical_and.reduce([self.columns.usable, *(column.known for column in columns)]))
+        rows = np.flatnonzero(
+            np.logical_and.reduce([self.columns.usable, *(column.known for column in columns)])
+        )
         if len(rows) < MIN_ROWS:
             names = " and ".join(repr(column.name) for column in columns)
             known = f"Number of rows in which {names} and the score are known: {len(rows)}."
-            raise ValueError(f"{known} Add rows, or check the columns: an audit needs at least {MIN_ROWS}.")
+            raise ValueError(
+                f"{known} Add rows, or check the columns: an audit needs at least {MIN_ROWS}."
+            )
         return rows
 
     def _weight(self, rows: NDArray[np.intp]) -> Array | None:
         return None if self.columns.weight is None else self.columns.weight.values[rows]
 
-    def _test(self, f: Array, s: Array, rows: NDArray[np.intp], given: Array | None = None) -> Measure:
+    def _test(
+        self, f: Array, s: Array, rows: NDArray[np.intp], given: Array | None = None
+    ) -> Measure:
         """Return the p-value of a test whether ``f`` and ``s (n, p)`` are independent, or so given a third variable."""
         most = len(f) if s.shape[1] == 1 and (given is None or given.shape[1] == 1) else TEST_ROWS
         kept = sample_rows(len(f), most, weight=self._weight(rows), random_state=self.random_state)
         if len(kept) < 4:  # weights can leave hardly any row
             return Measure(1.0, len(kept))
-        options: dict[str, Any] = {"n_permutations": PERMUTATIONS, "random_state": self.random_state}
+        options: dict[str, Any] = {
+            "n_permutations": PERMUTATIONS,
+            "random_state": self.random_state,
+        }
         given = None if given is None else given[kept]
         found = hsic_test(f[kept], s[kept], given=given, method="aggregated", **options)
         return Measure(float(found.pvalue), len(kept))
@@ -396,7 +460,9 @@ def _unbounded(f: Array, column: Column, weight: Array | None) -> str:
     """Return why GDP has no guaranteed bound; an empty text if it has one."""
     if weight is not None:
         return "the rows have weights"
-    if column.categories and all(re.fullmatch(r"[\[(][^,]+, [^,]+[\])]", name) for name in column.categories):
+    if column.categories and all(
+        re.fullmatch(r"[\[(][^,]+, [^,]+[\])]", name) for name in column.categories
+    ):
         return "the rows may have chosen the edges of the bins; gdp_bound takes edges that were fixed in advance"
     low, high = f.min(), f.max()
     if low >= 0.0 and high <= 1.0:
@@ -412,10 +478,14 @@ def _matrix(column: Column) -> Array:
 
 
 def _scaled(columns: Iterable[Column]) -> Array:
-    return StandardScaler(with_mean=False).fit_transform(np.hstack([_matrix(column) for column in columns]))
+    return StandardScaler(with_mean=False).fit_transform(
+        np.hstack([_matrix(column) for column in columns])
+    )
 
 
-def gdp_score(y_true: Any, y_pred: Any, *, sensitive_features: Any, sample_weight: Any = None) -> float:
+def gdp_score(
+    y_true: Any, y_pred: Any, *, sensitive_features: Any, sample_weight: Any = None
+) -> float:
     """Return GDP, the mean distance between E[prediction | S] and the overall mean.
 
     The same number as :func:`frhsic_core.gdp`, with the arguments of a metric; categories and missing values are
@@ -496,7 +566,9 @@ def group_table(f: Array, s: Array, curve: Curve, *, weight: Array | None = None
     levels = Smoother(group.astype(np.float64), weight=weight, nominal=True)
     means, spread = levels.means(f)
     tail, size = 0.5 * curve.alpha, levels.effective
-    if np.isin(f, (0.0, 1.0)).all():  # Clopper-Pearson: a group in which nobody is selected has a variance of zero
+    if np.isin(
+        f, (0.0, 1.0)
+    ).all():  # Clopper-Pearson: a group in which nobody is selected has a variance of zero
         hits = means * size
         low = np.nan_to_num(stats.beta.ppf(tail, hits, size - hits + 1.0), nan=0.0)
         high = np.nan_to_num(stats.beta.ppf(1.0 - tail, hits + 1.0, size - hits), nan=1.0)
@@ -551,7 +623,9 @@ def sample_rows(n: int, rows: int, *, weight: Array | None, random_state: int) -
     return kept
 
 
-def effect_sizes(z: Array, s: Array, *, weight: Array | None, random_state: int) -> dict[str, Measure]:
+def effect_sizes(
+    z: Array, s: Array, *, weight: Array | None, random_state: int
+) -> dict[str, Measure]:
     """Return normalized HSIC, distance correlation, kernel HGR and the R² of two probes, each with its floor.
 
     The floor is the mean of the same number if the rows of S are shuffled.
@@ -567,21 +641,30 @@ def effect_sizes(z: Array, s: Array, *, weight: Array | None, random_state: int)
     def shuffled(statistic: Callable[..., Any], most: int) -> Measure:
         """Return a statistic of evenly spaced rows and a stack of S, with its mean over a few orders of S."""
         kept = spaced_rows(len(z), most).numpy()
-        orders = [np.arange(len(kept)), *(generator.permutation(len(kept)) for _ in range(_SHUFFLES))]
+        orders = [
+            np.arange(len(kept)),
+            *(generator.permutation(len(kept)) for _ in range(_SHUFFLES)),
+        ]
         value, *others = map(float, statistic(z[kept], s[kept][np.stack(orders)]))
         return Measure(value, len(kept), floor=float(np.mean(others)))
 
     canonical = shuffled(partial(khgr, ridge=KHGR_RIDGE), KHGR_ROWS)  # Z is decomposed once
     found = audited.as_dict()
     return {
-        "normalized_hsic": Measure(found["normalized_hsic_1"], audited.rows, floor=found["floor_1"]),
-        "distance_correlation": shuffled(lambda z, s: [distance_correlation(z, one) for one in s], audited.rows),
+        "normalized_hsic": Measure(
+            found["normalized_hsic_1"], audited.rows, floor=found["floor_1"]
+        ),
+        "distance_correlation": shuffled(
+            lambda z, s: [distance_correlation(z, one) for one in s], audited.rows
+        ),
         "khgr": canonical,
         **{name: Measure(found[name], len(z), floor=0.0) for name in ("linear_r2", "nonlinear_r2")},
     }
 
 
-def residuals(f: Array, controls: list[Column], *, weight: Array | None = None, random_state: int = 0) -> Array:
+def residuals(
+    f: Array, controls: list[Column], *, weight: Array | None = None, random_state: int = 0
+) -> Array:
     """Return f − E[f | controls], cross-fitted: each row is predicted by a fit that did not see it.
 
     The fit is additive: cubic splines with 6 knots for a number, indicators for categories, and a small ridge. It uses
@@ -608,7 +691,9 @@ def residuals(f: Array, controls: list[Column], *, weight: Array | None = None, 
     for control in controls:
         values, levels = control.values[:, None], np.unique(control.values)
         knots = np.unique(np.quantile(values, np.linspace(0, 1, _KNOTS)))[:, None]
-        spline = SplineTransformer(knots=knots, degree=3 if len(knots) > 2 else 1, extrapolation="constant")
+        spline = SplineTransformer(
+            knots=knots, degree=3 if len(knots) > 2 else 1, extrapolation="constant"
+        )
         few = control.categories or len(levels) <= 2 * _KNOTS
         parts.append(values == levels if few else spline.fit_transform(values))
     design = np.hstack(parts).astype(np.float64)
@@ -617,5 +702,7 @@ def residuals(f: Array, controls: list[Column], *, weight: Array | None = None, 
     weights = {} if weight is None else {"sample_weight": weight}
     # Collinear columns are what the ridge is for. A user's routing of metadata is not meant for it.
     with warnings.catch_warnings(action="ignore"), config_context(enable_metadata_routing=False):
-        fitted = cross_val_predict(RidgeCV(alphas=(1e-3, 1e-1, 10.0)), design, f, cv=cuts, params=weights)
+        fitted = cross_val_predict(
+            RidgeCV(alphas=(1e-3, 1e-1, 10.0)), design, f, cv=cuts, params=weights
+        )
     return f - fitted

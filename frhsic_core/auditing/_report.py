@@ -26,7 +26,6 @@ import pandas as pd
 from frhsic_core._atomic_files import write_atomically
 from frhsic_core._choices import one_of
 from frhsic_core.auditing import _sentences
-from frhsic_core.auditing._input import MIN_ROWS, Column
 from frhsic_core.auditing._results import (
     MEASURES,
     AttributeAudit,
@@ -41,6 +40,7 @@ from frhsic_core.auditing._results import (
 )
 from frhsic_core.auditing._sentences import MEANING, rows_used, smallest
 from frhsic_core.conditional._curve import Array, Curve, Smoother
+from frhsic_core.inputs.columns import MIN_ROWS, Column
 
 FORMAT = 5
 
@@ -51,7 +51,9 @@ def _of_the_only(name: str) -> Any:
     def value(audit: Audit) -> Any:
         if len(audit.attributes) > 1:
             names = [attribute.name for attribute in audit.attributes]
-            raise ValueError(f"this audit has the attributes {names}: name one, such as result[{names[0]!r}].{name}.")
+            raise ValueError(
+                f"this audit has the attributes {names}: name one, such as result[{names[0]!r}].{name}."
+            )
         return getattr(audit.attributes[0], name)
 
     return property(value, doc=f"``{name}`` of the only attribute.")
@@ -119,7 +121,9 @@ class Audit:
         for attribute in self.attributes:
             if attribute.name == name:
                 return attribute
-        raise KeyError(f"no attribute {name!r}: there are {', '.join(repr(a.name) for a in self.attributes)}.")
+        raise KeyError(
+            f"no attribute {name!r}: there are {', '.join(repr(a.name) for a in self.attributes)}."
+        )
 
     gdp, interval, floor, pvalue, bound, curve = map(
         _of_the_only, ("gdp", "interval", "floor", "pvalue", "bound", "curve")
@@ -142,19 +146,35 @@ class Audit:
             for attribute in [self[name]] if name else self.attributes:
                 found = attribute.numbers.get(measure)
                 if found is None:
-                    needed = "--label with two values (calibration: and predictions between 0 and 1)"
-                    needed = {"gdp_given": "--control", "impact_gap": "--threshold"}.get(measure, needed)
-                    raise ValueError(f"{measure} of {attribute.name!r} needs {needed} and enough people.")
+                    needed = (
+                        "--label with two values (calibration: and predictions between 0 and 1)"
+                    )
+                    needed = {"gdp_given": "--control", "impact_gap": "--threshold"}.get(
+                        measure, needed
+                    )
+                    raise ValueError(
+                        f"{measure} of {attribute.name!r} needs {needed} and enough people."
+                    )
                 if guaranteed and attribute.bound is None:
-                    raise ValueError(f"gdp of {attribute.name!r} has no guaranteed bound: {attribute.unbounded}.")
+                    raise ValueError(
+                        f"gdp of {attribute.name!r} has no guaranteed bound: {attribute.unbounded}."
+                    )
                 bound = attribute.bound if guaranteed else None
-                verdicts.append(Verdict(measure, attribute.name, limit, found.value, found.low, found.high, bound))
+                verdicts.append(
+                    Verdict(
+                        measure, attribute.name, limit, found.value, found.low, found.high, bound
+                    )
+                )
         return verdicts
 
     @property
     def sentences(self) -> list[str]:
         """What the audit says, in sentences."""
-        said = [one for attribute in self.attributes for one in _sentences.attribute_sentences(self, attribute)]
+        said = [
+            one
+            for attribute in self.attributes
+            for one in _sentences.attribute_sentences(self, attribute)
+        ]
         return said + _sentences.other_sentences(self)
 
     def __str__(self) -> str:
@@ -182,8 +202,12 @@ class Audit:
         """
         parts = [*self.attributes, *([self.joint] if self.joint else [])]
         each = [(part.name, name, found) for part in parts for name, found in part.numbers.items()]
-        lines = [(part, name, it.value, it.low, it.high, it.floor, it.rows) for part, name, it in each]
-        return pd.DataFrame(lines, columns=["attribute", "measure", "value", "low", "high", "by_chance", "rows"])
+        lines = [
+            (part, name, it.value, it.low, it.high, it.floor, it.rows) for part, name, it in each
+        ]
+        return pd.DataFrame(
+            lines, columns=["attribute", "measure", "value", "low", "high", "by_chance", "rows"]
+        )
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything as a dict of JSON values; ``format`` is raised when a name changes its meaning."""
@@ -197,7 +221,8 @@ class Audit:
         """Return the report as one HTML element with its style, as a notebook shows it."""
         source = f" from {short(self.provenance['file'])}" if "file" in self.provenance else ""
         gate = "".join(
-            f'<li class="{verdict.outcome}"><strong>{clean(verdict)}</strong></li>' for verdict in self.verdicts
+            f'<li class="{verdict.outcome}"><strong>{clean(verdict)}</strong></li>'
+            for verdict in self.verdicts
         )
         said = _sentences.other_sentences(self)
         parts = [
@@ -208,9 +233,14 @@ class Audit:
             "<h2>All rows</h2>" + _list(said) if said else "",
         ]
         if self.joint is not None:
-            parts.append(_details("All attributes together: numbers", _numbers(self, self.joint.name)))
+            parts.append(
+                _details("All attributes together: numbers", _numbers(self, self.joint.name))
+            )
         parts.append("<h2>How to read this</h2>" + _list(_sentences.method(self)))
-        parts.append("<h2>Where this is from</h2>" + _list(f"{name}: {value}" for name, value in self._facts().items()))
+        parts.append(
+            "<h2>Where this is from</h2>"
+            + _list(f"{name}: {value}" for name, value in self._facts().items())
+        )
         return "\n".join([*parts, "</div>"])
 
     def to_html(self) -> str:
@@ -225,16 +255,29 @@ class Audit:
         marks = {"below": "✅", "above": "❌", "inconclusive": "❔"}
         say = escape_markdown
         lines = [f"## {say(self._title)}", ""]
-        lines += [f"- **{name}**: {say(value)}" for name, value in {"rows": rows_used(self), **self._facts()}.items()]
-        lines += ["", *(f"- {marks[verdict.outcome]} {say(verdict)}" for verdict in self.verdicts), ""]
+        lines += [
+            f"- **{name}**: {say(value)}"
+            for name, value in {"rows": rows_used(self), **self._facts()}.items()
+        ]
+        lines += [
+            "",
+            *(f"- {marks[verdict.outcome]} {say(verdict)}" for verdict in self.verdicts),
+            "",
+        ]
         for attribute in self.attributes:
             first, *others = _sentences.attribute_sentences(self, attribute)
             lines += [f"### {say(short(attribute.name))}", "", f"**{say(first)}**", ""]
             lines += [*(f"- {say(sentence)}" for sentence in others), ""]
         lines += [f"- {say(sentence)}" for sentence in _sentences.other_sentences(self)]
-        lines += ["", "| attribute | measure | value | interval | by chance | rows |", "|---|---|--:|--:|--:|--:|"]
+        lines += [
+            "",
+            "| attribute | measure | value | interval | by chance | rows |",
+            "|---|---|--:|--:|--:|--:|",
+        ]
         for line in self.table().itertuples(index=False):
-            lines.append(f"| {' | '.join((say(short(line.attribute)), say(line.measure), *_cells(line)))} |")
+            lines.append(
+                f"| {' | '.join((say(short(line.attribute)), say(line.measure), *_cells(line)))} |"
+            )
         return "\n".join([*lines, "", _sentences.LIMITS]) + "\n"
 
     def save(self, path: str | os.PathLike[str]) -> list[Path]:
@@ -245,14 +288,23 @@ class Audit:
         """
         path = Path(path)
         path = path / "audit.html" if path.is_dir() else path
-        page_path = path if path.suffix.lower() in (".html", ".htm") else path.with_name(path.name + ".html")
+        page_path = (
+            path
+            if path.suffix.lower() in (".html", ".htm")
+            else path.with_name(path.name + ".html")
+        )
         numbers = json.dumps(self.as_dict(), allow_nan=False, ensure_ascii=False, indent=1) + "\n"
         files = {
             page_path.with_suffix(".json"): numbers,
             page_path.with_suffix(".md"): self.to_markdown(),
             page_path: self.to_html(),
         }
-        write_atomically({place: methodcaller("write", text.encode(errors="replace")) for place, text in files.items()})
+        write_atomically(
+            {
+                place: methodcaller("write", text.encode(errors="replace"))
+                for place, text in files.items()
+            }
+        )
         return list(files)
 
 
@@ -262,7 +314,9 @@ def _file(name: str) -> str:
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     top = "".join(f'<th scope="col">{clean(cell)}</th>' for cell in head)
-    body = "".join("<tr>" + "".join(f"<td>{clean(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{clean(cell)}</td>" for cell in row) + "</tr>" for row in rows
+    )
     return f"<table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>"
 
 
@@ -274,7 +328,9 @@ def _list(sentences: Iterable[str]) -> str:
     return "<ul>" + "".join(f"<li>{clean(sentence)}</li>" for sentence in sentences) + "</ul>"
 
 
-def _figure(attribute: AttributeAudit | Column, curve: Curve, label: str, caption: str, **options: Any) -> str:
+def _figure(
+    attribute: AttributeAudit | Column, curve: Curve, label: str, caption: str, **options: Any
+) -> str:
     drawn = curve_svg(attribute, curve, label=label, **options)
     return f"<figure>{drawn}<figcaption>{clean(caption)}</figcaption></figure>"
 
@@ -291,10 +347,25 @@ def _cards(audit: Audit, attribute: AttributeAudit) -> str:
         why = f"guaranteed: with {percent(1.0 - bound.delta)} confidence GDP is not larger in the population"
         picture = bound_figure(curve.gdp, (curve.gdp_low, curve.gdp_high), bound.bound, level)
         if bound.own_values:
-            limit, why, picture = "none", f"guarantee: most {audit.unit} have a value of their own", ""
-    sure = "p-value: more than chance would give" if test.value <= 0.05 else "p-value: chance could give this"
-    cards = ((number(curve.gdp), gap), (limit, why), (f"p = {number(test.value)}", f"{sure}{smallest(test)}"))
-    shown = "".join(f"<div><strong>{clean(value)}</strong> <span>{clean(what)}</span></div>" for value, what in cards)
+            limit, why, picture = (
+                "none",
+                f"guarantee: most {audit.unit} have a value of their own",
+                "",
+            )
+    sure = (
+        "p-value: more than chance would give"
+        if test.value <= 0.05
+        else "p-value: chance could give this"
+    )
+    cards = (
+        (number(curve.gdp), gap),
+        (limit, why),
+        (f"p = {number(test.value)}", f"{sure}{smallest(test)}"),
+    )
+    shown = "".join(
+        f"<div><strong>{clean(value)}</strong> <span>{clean(what)}</span></div>"
+        for value, what in cards
+    )
     return f'<div class="cards">{shown}</div>{picture}'
 
 
@@ -307,7 +378,10 @@ def _attribute(audit: Audit, attribute: AttributeAudit) -> str:
         what = f"along {name} (line) with a band that contains the whole curve with a probability of about {level}"
         ends = " The picture leaves out the lowest and the highest percent."
     else:
-        what, ends = f"for every value of {name}, with intervals that together have a level of about {level}", ""
+        what, ends = (
+            f"for every value of {name}, with intervals that together have a level of about {level}",
+            "",
+        )
     ends = f"Below: how many {audit.unit} there are.{ends}"
     caption = f"The mean of {score} {what}; the dashed line is the overall mean. {ends}"
     parts = [
@@ -332,13 +406,26 @@ def _attribute(audit: Audit, attribute: AttributeAudit) -> str:
             "mean error", f"Label minus prediction along {name}: zero means that predictions are right on average.",
         ),
     }  # fmt: skip
-    labeled = [(attribute.curves[key], *words) for key, words in captions.items() if key in attribute.curves]
+    labeled = [
+        (attribute.curves[key], *words)
+        for key, words in captions.items()
+        if key in attribute.curves
+    ]
     if labeled:
-        pictures = [figure(one, label, f"{caption} {_sentences.limits(one)}") for one, label, caption in labeled]
-        parts.append(_details("With labels: equal opportunity, equalized odds and calibration", "".join(pictures)))
+        pictures = [
+            figure(one, label, f"{caption} {_sentences.limits(one)}")
+            for one, label, caption in labeled
+        ]
+        parts.append(
+            _details(
+                "With labels: equal opportunity, equalized odds and calibration", "".join(pictures)
+            )
+        )
     parts.append(_details("All numbers", _numbers(audit, attribute.name)))
     if groups is not None:
-        parts.append(_details(f"The table of {len(groups)} groups", _groups(audit, attribute, groups)))
+        parts.append(
+            _details(f"The table of {len(groups)} groups", _groups(audit, attribute, groups))
+        )
     return "\n".join(parts)
 
 
@@ -346,10 +433,14 @@ def _decisions(audit: Audit, attribute: AttributeAudit) -> str:
     """Return what the threshold decides: sentences, the curve of selection rates, and rates by group."""
     if "selected" not in attribute.curves:
         return ""
-    caption = f"The share of {audit.unit} with a score of at least {number(audit.threshold or 0.0)}."
+    caption = (
+        f"The share of {audit.unit} with a score of at least {number(audit.threshold or 0.0)}."
+    )
     said = "<h3>At the threshold</h3>" + _list(_sentences.decision_sentences(audit, attribute))
     curve = attribute.curves["selected"]
-    inside = {name: np.clip(getattr(curve, name), 0.0, 1.0) for name in ("low", "mean", "high")}  # a share
+    inside = {
+        name: np.clip(getattr(curve, name), 0.0, 1.0) for name in ("low", "mean", "high")
+    }  # a share
     said += _figure(attribute, replace(curve, **inside), "share selected", caption)
     rates = attribute.selection_rates()
     most = max(rate for _, rate in rates)
@@ -360,25 +451,47 @@ def _decisions(audit: Audit, attribute: AttributeAudit) -> str:
 def _cells(line: Any) -> tuple[str, str, str, str]:
     """Return the value, the interval, the value by chance and the rows of a line of the table of an audit."""
     ends = f"{number(line.low)} to {number(line.high)}" if math.isfinite(line.low) else ""
-    return number(line.value), ends, "" if pd.isna(line.by_chance) else number(line.by_chance), f"{line.rows:,}"
+    return (
+        number(line.value),
+        ends,
+        "" if pd.isna(line.by_chance) else number(line.by_chance),
+        f"{line.rows:,}",
+    )
 
 
 def _numbers(audit: Audit, name: str) -> str:
     table = audit.table()
     lines = table[table["attribute"] == name].itertuples(index=False)
     rows = [
-        (f"{line.measure}: {MEANING[line.measure]}" if line.measure in MEANING else line.measure, *_cells(line))
+        (
+            f"{line.measure}: {MEANING[line.measure]}" if line.measure in MEANING else line.measure,
+            *_cells(line),
+        )
         for line in lines
     ]
-    return _table(("measure", "value", f"{percent(1.0 - audit.alpha)} interval", "by chance", "rows"), rows)
+    return _table(
+        ("measure", "value", f"{percent(1.0 - audit.alpha)} interval", "by chance", "rows"), rows
+    )
 
 
 def _groups(audit: Audit, attribute: AttributeAudit, groups: pd.DataFrame) -> str:
     """Return the table that most reports show: the mean score of each group with its interval."""
     level = percent(1.0 - attribute.curve.alpha)
-    numbers = zip(attribute.group_names(groups), groups.rows, groups.means, groups.low, groups.high, strict=True)
-    each = [(place, f"{n:,.0f}", number(mean), f"{number(a)} to {number(b)}") for place, n, mean, a, b in numbers]
-    return _table((short(attribute.name), "rows", f"mean {short(audit.score)}", f"{level} interval"), each)
+    numbers = zip(
+        attribute.group_names(groups),
+        groups.rows,
+        groups.means,
+        groups.low,
+        groups.high,
+        strict=True,
+    )
+    each = [
+        (place, f"{n:,.0f}", number(mean), f"{number(a)} to {number(b)}")
+        for place, n, mean, a, b in numbers
+    ]
+    return _table(
+        (short(attribute.name), "rows", f"mean {short(audit.score)}", f"{level} interval"), each
+    )
 
 
 def page(heading: str, inside: str) -> str:
@@ -399,17 +512,26 @@ def change_report(
     said, figures = [], []
     kept = known & np.isfinite(after)
     for column in columns:
-        parts = [(column.values[rows], values[rows]) for rows, values in ((known, before.values), (kept, after))]
+        parts = [
+            (column.values[rows], values[rows])
+            for rows, values in ((known, before.values), (kept, after))
+        ]
         if any(len(s) < MIN_ROWS or np.ptp(s) == 0 for s, _ in parts):
             continue
-        old, new = (Smoother(s, nominal=bool(column.categories)).curve(values) for s, values in parts)
+        old, new = (
+            Smoother(s, nominal=bool(column.categories)).curve(values) for s, values in parts
+        )
         name = short(column.name)
         said.append(_sentences.adjusted(name, old, new, fitted_on=fitted_on))
         caption = f"The mean along {name} before (orange) and after (blue), each with its 95% band."
         figures.append(_figure(column, new, f"mean {score}", caption, before=old))
     if not known.all():
-        said.append(f"Rows without a score or an attribute, which have no adjusted score: {(~known).sum():,}.")
-    inside = f'<div class="frhsic-audit"><h1>{clean(heading)}</h1>{_list(said)}{"".join(figures)}</div>'
+        said.append(
+            f"Rows without a score or an attribute, which have no adjusted score: {(~known).sum():,}."
+        )
+    inside = (
+        f'<div class="frhsic-audit"><h1>{clean(heading)}</h1>{_list(said)}{"".join(figures)}</div>'
+    )
     return said, page(heading, f"<style>{_file('report.css')}</style>{inside}") if figures else ""
 
 

@@ -77,8 +77,13 @@ class RepresentationAudit:
         for i, factor in enumerate(self.bandwidths):
             values[f"normalized_hsic_{factor:g}"] = self.normalized_hsic[..., i]
             values[f"floor_{factor:g}"] = self.floor[..., i]
-        values |= {name: getattr(self, name) for name in ("distance_correlation", "linear_r2", "nonlinear_r2", "gdp")}
-        return {name: np.asarray(value).tolist() for name, value in values.items() if value is not None}
+        values |= {
+            name: getattr(self, name)
+            for name in ("distance_correlation", "linear_r2", "nonlinear_r2", "gdp")
+        }
+        return {
+            name: np.asarray(value).tolist() for name, value in values.items() if value is not None
+        }
 
 
 @same_kind
@@ -139,7 +144,9 @@ def audit_representation(
     constant = (s == s[..., :1, :]).all(-2).reshape(-1, s.shape[-1]).any(0)
     if bool(constant.any()):
         which = int(constant.nonzero()[0])
-        raise ValueError(f"s is constant (column {which}): nothing can depend on it. Drop this column.")
+        raise ValueError(
+            f"s is constant (column {which}): nothing can depend on it. Drop this column."
+        )
     z = z.double() if z.device.type != "mps" else z
     s = s.to(z)
     batch = z.shape[:-2]
@@ -157,20 +164,34 @@ def audit_representation(
                 "probabilities pass the second, predict_proba(X)[:, 1]."
             )
         f = f.expand(*batch, n)
-        parity = torch.stack([gdp(f, own[..., a]) for a in range(own.shape[-1])]).amax(0).double().cpu()
+        parity = (
+            torch.stack([gdp(f, own[..., a]) for a in range(own.shape[-1])]).amax(0).double().cpu()
+        )
     keep = torch.linspace(0, n - 1, min(n, max_rows), device=z.device).round().long()
     parts: list[list[Tensor]] = []
     for block in torch.arange(len(z)).split(chunk_size):
         zb = z[block]
-        sb = s if len(s) == 1 else s[block]  # the kernels of an attribute that all models share are computed once
+        sb = (
+            s if len(s) == 1 else s[block]
+        )  # the kernels of an attribute that all models share are computed once
         values = _kernel_statistics(zb[:, keep], sb[:, keep])
-        values += [distance_correlation(zb[:, keep], sb[:, keep], squared=True, estimator="unbiased")]
-        for view in (linear_features(zb), random_features(zb, features=features, random_state=seed)):
+        values += [
+            distance_correlation(zb[:, keep], sb[:, keep], squared=True, estimator="unbiased")
+        ]
+        for view in (
+            linear_features(zb),
+            random_features(zb, features=features, random_state=seed),
+        ):
             values += [probe_r2(view, sb, random_state=seed)]
         parts.append([value.double().cpu() for value in values])
-    found = (torch.cat(column).reshape((*batch, *column[0].shape[1:])) for column in zip(*parts, strict=True))
+    found = (
+        torch.cat(column).reshape((*batch, *column[0].shape[1:]))
+        for column in zip(*parts, strict=True)
+    )
     normalized_hsic, floor, distance, linear_r2, nonlinear_r2 = found
-    return RepresentationAudit(normalized_hsic, floor, distance, linear_r2, nonlinear_r2, parity, BANDWIDTHS, len(keep))
+    return RepresentationAudit(
+        normalized_hsic, floor, distance, linear_r2, nonlinear_r2, parity, BANDWIDTHS, len(keep)
+    )
 
 
 def _kernel_statistics(z: Tensor, s: Tensor) -> list[Tensor]:
@@ -199,7 +220,9 @@ def linear_features(z: Tensor) -> Tensor:
     z = z - z.mean(-2, keepdim=True)
     spread = z.square().mean(-2, keepdim=True).sqrt()
     floor = 1e-9 * spread.amax(-1, keepdim=True)
-    return torch.where(spread > floor, z / torch.where(spread > floor, spread, 1.0), torch.zeros_like(z))
+    return torch.where(
+        spread > floor, z / torch.where(spread > floor, spread, 1.0), torch.zeros_like(z)
+    )
 
 
 def random_features(z: Tensor, *, features: int = 300, random_state: int = 0) -> Tensor:
@@ -263,7 +286,9 @@ def probe_r2(features: Tensor, s: Tensor, *, random_state: int = 0) -> Tensor:
     1.0
     """
     n = features.shape[-2]
-    order = torch.randperm(n, generator=torch.Generator().manual_seed(random_state)).to(features.device)
+    order = torch.randperm(n, generator=torch.Generator().manual_seed(random_state)).to(
+        features.device
+    )
     design = torch.cat([torch.ones_like(features[..., :1]), features], dim=-1)
     s = s / binary_scale(s, dim=-2)  # R² has no units, but its sums of squares have
     s = s - s.mean(-2, keepdim=True)

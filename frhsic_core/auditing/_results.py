@@ -12,14 +12,22 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from frhsic_core.auditing._input import Column
 from frhsic_core.bounds import DependenceBound
 from frhsic_core.conditional._curve import Array, Curve
+from frhsic_core.inputs.columns import Column
 
 PERMUTATIONS = 499  # of the tests of independence
 KHGR_RIDGE = 0.01
 # The numbers with an interval, which a threshold can be compared with.
-MEASURES = ("gdp", "gdp_over_sd", "impact_gap", "equal_opportunity", "equalized_odds", "calibration", "gdp_given")
+MEASURES = (
+    "gdp",
+    "gdp_over_sd",
+    "impact_gap",
+    "equal_opportunity",
+    "equalized_odds",
+    "calibration",
+    "gdp_given",
+)
 _NAME = 60
 WIDTH, HEIGHT = 640, 420
 _LEFT, _RIGHT, _TOP = 62, 14, 16
@@ -135,7 +143,9 @@ class AttributeAudit:
         if (groups := self.selected_groups) is not None:
             return list(zip(self.group_names(groups), groups.means.tolist(), strict=True))
         curve = self.curves["selected"]
-        return [(self.value_name(s), rate) for s, rate in zip(curve.s, curve.mean.tolist(), strict=True)]
+        return [
+            (self.value_name(s), rate) for s, rate in zip(curve.s, curve.mean.tolist(), strict=True)
+        ]
 
 
 @dataclass(frozen=True)
@@ -168,7 +178,11 @@ class Verdict:
 
     def __str__(self) -> str:
         name, bound = short(self.attribute), self.bound
-        unsure = "is not significantly different from" if bound is None else "is not guaranteed to be below"
+        unsure = (
+            "is not significantly different from"
+            if bound is None
+            else "is not guaranteed to be below"
+        )
         verb = {"below": "is below", "above": "is above", "inconclusive": unsure}[self.outcome]
         said = f"{self.measure} of {name} {verb} the threshold {number(self.limit)}: estimate {number(self.estimate)}, "
         said += f"interval {number(self.low)} to {number(self.high)}"
@@ -228,7 +242,9 @@ def percent(share: float) -> str:
 
 def clean(text: object) -> str:
     """Return text for HTML and SVG: escaped, and without characters that XML does not allow."""
-    return html.escape(re.sub("[\x00-\x1f\x7f\ufffe\uffff\ud800-\udfff]", "\ufffd", str(text)), quote=True)
+    return html.escape(
+        re.sub("[\x00-\x1f\x7f\ufffe\uffff\ud800-\udfff]", "\ufffd", str(text)), quote=True
+    )
 
 
 def ticks(low: float, high: float, count: int = 5) -> tuple[list[float], list[str]]:
@@ -255,9 +271,12 @@ def ticks(low: float, high: float, count: int = 5) -> tuple[list[float], list[st
 
 def _tag(tag: str, inside: str = "", **given: Any) -> str:
     """Return an SVG element; ``kind`` is its class, and numbers have one decimal."""
-    named = {"class" if key == "kind" else key.replace("_", "-"): value for key, value in given.items()}
+    named = {
+        "class" if key == "kind" else key.replace("_", "-"): value for key, value in given.items()
+    }
     shown = (
-        f' {key}="{value:.1f}"' if isinstance(value, float) else f' {key}="{value}"' for key, value in named.items()
+        f' {key}="{value:.1f}"' if isinstance(value, float) else f' {key}="{value}"'
+        for key, value in named.items()
     )
     return f"<{tag}{''.join(shown)}>{inside}</{tag}>"
 
@@ -292,7 +311,13 @@ class _Frame:
 
     def bar(self, left: float, right: float, share: float) -> str:
         size = float(share) * (_FLOOR - _SPLIT - 6)
-        return _tag("rect", x=self.x(left), y=_FLOOR - size, width=self.x(right) - self.x(left) + 0.3, height=size)
+        return _tag(
+            "rect",
+            x=self.x(left),
+            y=_FLOOR - size,
+            width=self.x(right) - self.x(left) + 0.3,
+            height=size,
+        )
 
 
 def curve_svg(
@@ -313,13 +338,19 @@ def curve_svg(
     low = min(min(float(one.low[one.inside].min()), one.center) for one in curves)
     high = max(max(float(one.high[one.inside].max()), one.center) for one in curves)
     inside = np.flatnonzero(curve.inside)
-    ends = (float(curve.s[inside[0]]), float(curve.s[inside[-1]])) if smooth else (-0.6, len(curve.s) - 0.4)
+    ends = (
+        (float(curve.s[inside[0]]), float(curve.s[inside[-1]]))
+        if smooth
+        else (-0.6, len(curve.s) - 0.4)
+    )
     frame = _Frame(ends, (low, high))
     parts = frame.vertical_axis(label)
     if groups is not None:
         for first, last, value in zip(groups.start, groups.end, groups.means, strict=True):
             a, b = frame.x(max(first, frame.x0)), frame.x(min(last, frame.x1))
-            parts.append(_tag("line", kind="group", x1=a, x2=b, y1=frame.y(value), y2=frame.y(value)))
+            parts.append(
+                _tag("line", kind="group", x1=a, x2=b, y1=frame.y(value), y2=frame.y(value))
+            )
             parts.append(_tag("line", kind="edge", x1=b, x2=b, y1=_TOP, y2=_SPLIT - 8))
     parts.append(frame.across("center", frame.y(curve.center)))
     for one in curves:
@@ -332,11 +363,17 @@ def curve_svg(
             a, b = frame.x(curve.s[k]), frame.y(curve.mean[k])
             words = f"{attribute.value_name(float(curve.s[k]))}: {number(float(curve.mean[k]))}"
             parts.append(_tag("circle", kind="point", cx=a, cy=b, r=4.5))
-            above = frame.y(curve.high[k]) - 7  # beside the curve and inside the picture on a narrow screen
-            parts.append(_tag("text", clean(words), kind="example", x=a, y=above, text_anchor=anchor))
+            above = (
+                frame.y(curve.high[k]) - 7
+            )  # beside the curve and inside the picture on a narrow screen
+            parts.append(
+                _tag("text", clean(words), kind="example", x=a, y=above, text_anchor=anchor)
+            )
     if smooth:
         edges = np.linspace(*ends, _INTERVALS + 1)
-        heights = np.diff(np.interp(edges, curve.s, below)) / np.diff(edges)  # the density of people
+        heights = np.diff(np.interp(edges, curve.s, below)) / np.diff(
+            edges
+        )  # the density of people
         sides = list(itertools.pairwise(edges))
         places, names = ticks(*ends, 9)
     else:
@@ -344,14 +381,20 @@ def curve_svg(
         every = max(1, math.ceil(len(curve.s) / 12))
         values = curve.s[::every].tolist()
         places = [float(k) for k in range(0, len(curve.s), every)]
-        names = [attribute.categories[int(s)] if attribute.categories else number(s) for s in values]
+        names = [
+            attribute.categories[int(s)] if attribute.categories else number(s) for s in values
+        ]
         names = [name if len(name) <= 12 else name[:11] + "…" for name in names]
     tallest = float(heights.max()) or 1.0
     bars = [frame.bar(*side, height / tallest) for side, height in zip(sides, heights, strict=True)]
-    parts.append(_tag("g", "".join(bars), kind="people"))  # one opacity for all bars hides their seams
+    parts.append(
+        _tag("g", "".join(bars), kind="people")
+    )  # one opacity for all bars hides their seams
     room = frame.x(places[1]) - frame.x(places[0]) if len(places) > 1 else math.inf
     tilted = not smooth and max(map(len, names)) * _LETTER > room
-    turn, anchor, height = (" rotate(-35)", "end", HEIGHT + _TILTED) if tilted else ("", "middle", HEIGHT)
+    turn, anchor, height = (
+        (" rotate(-35)", "end", HEIGHT + _TILTED) if tilted else ("", "middle", HEIGHT)
+    )
     for place, name in zip(places, names, strict=True):
         at = f"translate({frame.x(place):.1f} {_FLOOR + 17}){turn}"
         parts.append(_tag("text", clean(name), transform=at, text_anchor=anchor))
@@ -359,7 +402,11 @@ def curve_svg(
     name = clean(short(attribute.name))
     middle = (_LEFT + WIDTH - _RIGHT) / 2
     parts.append(_tag("text", name, kind="label", x=middle, y=height - 14, text_anchor="middle"))
-    what = {"role": "img", "aria_label": f"{clean(label)} along {name}", "preserveAspectRatio": "xMidYMid meet"}
+    what = {
+        "role": "img",
+        "aria_label": f"{clean(label)} along {name}",
+        "preserveAspectRatio": "xMidYMid meet",
+    }
     return _tag("svg", "".join(parts), viewBox=f"0 0 {WIDTH} {height}", **what)
 
 
@@ -368,14 +415,19 @@ def _band(frame: _Frame, curve: Curve, inside: np.ndarray, mark: str) -> list[st
     s, low, high = curve.s[shown], curve.low[shown], curve.high[shown]
     band = frame.path(s, high) + " " + frame.path(s[::-1], low[::-1])
     line = frame.path(s, curve.mean[shown])
-    return [_tag("polygon", kind=f"band{mark}", points=band), _tag("polyline", kind=f"curve{mark}", points=line)]
+    return [
+        _tag("polygon", kind=f"band{mark}", points=band),
+        _tag("polyline", kind=f"curve{mark}", points=line),
+    ]
 
 
 def _levels(frame: _Frame, curve: Curve, mark: str) -> list[str]:
     parts = []
     for k, (low, high, mean) in enumerate(zip(curve.low, curve.high, curve.mean, strict=True)):
         x = frame.x(k - (0.2 if mark else 0.0))
-        parts.append(_tag("line", kind=f"interval{mark}", x1=x, x2=x, y1=frame.y(low), y2=frame.y(high)))
+        parts.append(
+            _tag("line", kind=f"interval{mark}", x1=x, x2=x, y1=frame.y(low), y2=frame.y(high))
+        )
         parts.append(_tag("circle", kind=f"point{mark}", cx=x, cy=frame.y(mean), r=4))
     return parts
 
@@ -390,7 +442,13 @@ def bound_figure(gdp: float, interval: tuple[float, float], bound: float, level:
         parts.append(_tag("line", kind="axis", x1=frame.x(place), x2=frame.x(place), y1=30, y2=34))
     parts.append(_tag("line", kind="interval wide", x1=low, x2=high, y1=15, y2=15))
     parts.append(_tag("circle", kind="point", cx=at, cy=15, r=6))
-    parts.append(_tag("polygon", kind="bound", points=f"{end - 7:.1f},15 {end:.1f},7 {end + 7:.1f},15 {end:.1f},23"))
+    parts.append(
+        _tag(
+            "polygon",
+            kind="bound",
+            points=f"{end - 7:.1f},15 {end:.1f},7 {end + 7:.1f},15 {end:.1f},23",
+        )
+    )
     what = {"role": "img", "aria_label": f"GDP {number(gdp)}, guaranteed at most {number(bound)}"}
     words = f"GDP: the estimate (circle) with its {level} interval (line), and what is guaranteed (diamond)."
     svg = _tag("svg", "".join(parts), viewBox=f"0 0 {WIDTH} 57", **what)

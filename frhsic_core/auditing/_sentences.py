@@ -13,7 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from frhsic_core.auditing._results import KHGR_RIDGE, PERMUTATIONS, AttributeAudit, Measure, number, percent, short
+from frhsic_core.auditing._results import (
+    KHGR_RIDGE,
+    PERMUTATIONS,
+    AttributeAudit,
+    Measure,
+    number,
+    percent,
+    short,
+)
 from frhsic_core.conditional._curve import Curve
 from frhsic_core.registry import labels
 
@@ -48,7 +56,12 @@ def attribute_sentences(audit: Audit, attribute: AttributeAudit) -> list[str]:
         f"estimate would be about {number(curve.floor)}.",
         f"The dependence {chance(attribute.numbers['pvalue'])}.",
     ]
-    found = [trend(audit, attribute), *main, *magnitude(audit, attribute), *decision_sentences(audit, attribute)]
+    found = [
+        trend(audit, attribute),
+        *main,
+        *magnitude(audit, attribute),
+        *decision_sentences(audit, attribute),
+    ]
     return found + other_findings(audit, attribute)
 
 
@@ -58,7 +71,9 @@ def other_findings(audit: Audit, attribute: AttributeAudit) -> list[str]:
     name = short(attribute.name)
     test = attribute.numbers["pvalue"]
     said = []
-    strength, probe = (attribute.numbers.get(measure) for measure in ("distance_correlation", "nonlinear_r2"))
+    strength, probe = (
+        attribute.numbers.get(measure) for measure in ("distance_correlation", "nonlinear_r2")
+    )
     if strength is not None and probe is not None and test.value <= 0.05:
         said.append(
             f"The distance correlation, from 0 (independent) to 1, is {number(strength.value)}. A nonlinear model "
@@ -67,15 +82,26 @@ def other_findings(audit: Audit, attribute: AttributeAudit) -> list[str]:
     said.append(guarantee(attribute))
     if certain_difference(curve) > 0.0 or test.value <= 0.05:
         said.append(f"The gap is largest around {_where(audit, attribute, curve)}")
-    return [*said, *_hidden(attribute), *_label_sentences(audit, attribute), *_given_sentences(audit, attribute)]
+    return [
+        *said,
+        *_hidden(attribute),
+        *_label_sentences(audit, attribute),
+        *_given_sentences(audit, attribute),
+    ]
 
 
 def other_sentences(audit: Audit) -> list[str]:
     """Return the sentences about the scores, all attributes together, missing values and notes."""
     found, said = audit.performance, list[str]()
     if "auc" in found:
-        below = ": lower scores go with label 1. Is its meaning right?" if found["auc"] < 0.5 else ""
-        at = f" At the threshold the accuracy is {number(found['accuracy'])}." if "accuracy" in found else ""
+        below = (
+            ": lower scores go with label 1. Is its meaning right?" if found["auc"] < 0.5 else ""
+        )
+        at = (
+            f" At the threshold the accuracy is {number(found['accuracy'])}."
+            if "accuracy" in found
+            else ""
+        )
         said.append(
             f"The AUC of the scores is {number(found['auc'])}{below}.{at} The mean score is "
             f"{number(found['mean_score'])}, and the share of label 1 is {number(found['mean_label'])}."
@@ -83,12 +109,19 @@ def other_sentences(audit: Audit) -> list[str]:
     if "selection_rate" in found:
         said.append(f"{percent(found['selection_rate'])} of all {audit.unit} are selected.")
     if audit.joint is not None:
-        test, strength = audit.joint.numbers["pvalue"], audit.joint.numbers.get("distance_correlation")
+        test, strength = (
+            audit.joint.numbers["pvalue"],
+            audit.joint.numbers.get("distance_correlation"),
+        )
         size = "" if strength is None else f"; the distance correlation is {number(strength.value)}"
-        said.append(f"Taken together, the dependence on {short(audit.joint.name)} {chance(test)}{size}.")
+        said.append(
+            f"Taken together, the dependence on {short(audit.joint.name)} {chance(test)}{size}."
+        )
     for entry in audit.missing:
         name, share = short(entry.column), f"{entry.missing:,} of {audit.rows:,} rows"
-        sentence = f"{name} is missing or infinite in {share}, which are left out where it is needed."
+        sentence = (
+            f"{name} is missing or infinite in {share}, which are left out where it is needed."
+        )
         if entry.mean_missing is not None and entry.mean_known is not None:
             means = number(entry.mean_missing), number(entry.mean_known)
             sentence += " Their mean is {}; that of the other rows is {}.".format(*means)
@@ -104,7 +137,9 @@ def trend(audit: Audit, attribute: AttributeAudit) -> str:
     difference = certain_difference(curve)
     if difference == 0.0:
         if attribute.pvalue > 0.05:
-            return f"No dependence on {name} was found: a constant lies inside the band of the curve."
+            return (
+                f"No dependence on {name} was found: a constant lies inside the band of the curve."
+            )
         return f"{what} depend on {name}, but no difference of the mean between two values of {name} is certain."
     low, high = extremes(curve)
     size = number(difference)
@@ -114,7 +149,8 @@ def trend(audit: Audit, attribute: AttributeAudit) -> str:
     if attribute.categories:
         top, bottom = places if verb == "fall" else places[::-1]
         return (
-            f"{what} are highest for {name} {top!r} and lowest for {bottom!r}; the difference of the means is {size}."
+            f"{what} are highest for {name} {top!r} and lowest for {bottom!r}; "
+            f"the difference of the means is {size}."
         )
     said = f"{what} {verb} by {size} between {name} {places[0]} and {places[1]}, from {means[0]} to {means[1]}."
     at = np.arange(len(curve.mean))
@@ -147,7 +183,9 @@ def magnitude(audit: Audit, attribute: AttributeAudit) -> list[str]:
     if curve.is_flat and attribute.pvalue > 0.05:
         said.append("The mean gap is not distinguishable from chance.")
     elif curve.floor > 0:
-        said.append(f"The mean gap is {number(curve.gdp / curve.floor)} times what chance alone would give.")
+        said.append(
+            f"The mean gap is {number(curve.gdp / curve.floor)} times what chance alone would give."
+        )
     if attribute.spread > 0:
         said.append(
             f"It is {percent(curve.gdp / attribute.spread)} of the standard deviation of {short(audit.score)}, and "
@@ -157,7 +195,9 @@ def magnitude(audit: Audit, attribute: AttributeAudit) -> list[str]:
     if pair is not None and certain_difference(curve) > 0.0:
         places = sorted(pair, key=lambda value: float(np.interp(value, curve.s, curve.mean)))
         first, last = (attribute.value_name(value) for value in places)
-        factor, points = (100.0, " points of 100") if audit.task in ("scores", "hard") else (1.0, "")
+        factor, points = (
+            (100.0, " points of 100") if audit.task in ("scores", "hard") else (1.0, "")
+        )
         size, *ends = (number(factor * value) for value in difference(curve, *places))
         said.append(
             f"On average, {audit.unit} with {name} {last} get {size}{points} more than {audit.unit} with {name} "
@@ -184,7 +224,9 @@ def difference(curve: Curve, first: float, last: float) -> tuple[float, float, f
 
     The band covers both values at once, so the interval has at least its coverage.
     """
-    low, mean, high = (np.interp([first, last], curve.s, line) for line in (curve.low, curve.mean, curve.high))
+    low, mean, high = (
+        np.interp([first, last], curve.s, line) for line in (curve.low, curve.mean, curve.high)
+    )
     return float(mean[1] - mean[0]), float(low[1] - high[0]), float(high[1] - low[0])
 
 
@@ -194,7 +236,13 @@ def decision_sentences(audit: Audit, attribute: AttributeAudit) -> list[str]:
         return []
     name = short(attribute.name)
     ratio, along = attribute.numbers["impact_ratio_groups"], attribute.numbers["impact_ratio"]
-    rule = "below" if ratio.high < 0.8 else "not below" if ratio.low >= 0.8 else "not clearly below or above"
+    rule = (
+        "below"
+        if ratio.high < 0.8
+        else "not below"
+        if ratio.low >= 0.8
+        else "not clearly below or above"
+    )
     places, rates = zip(*attribute.selection_rates(), strict=True)
     low, high = int(np.argmin(rates)), int(np.argmax(rates))
     said = [
@@ -273,7 +321,9 @@ def _label_sentences(audit: Audit, attribute: AttributeAudit) -> list[str]:
         if measure in attribute.curves:
             curve = attribute.curves[measure]
             people = f"{curve.n:,} {audit.unit} with label {label}"
-            said.append(f"Among the {people} the mean gap along {name} is {interval(curve, judged=True)}.")
+            said.append(
+                f"Among the {people} the mean gap along {name} is {interval(curve, judged=True)}."
+            )
     if "pvalue_given_label" in attribute.numbers:
         test = attribute.numbers["pvalue_given_label"]
         said.append(f"The dependence that is left given the label {chance(test)}.")
@@ -283,7 +333,9 @@ def _label_sentences(audit: Audit, attribute: AttributeAudit) -> list[str]:
         place = attribute.value_name(curve.s[top])
         side = "too low" if curve.gap[top] > 0 else "too high"
         if curve.is_flat:
-            said.append(f"No error of the mean prediction is certain at any {name}: zero lies inside the band.")
+            said.append(
+                f"No error of the mean prediction is certain at any {name}: zero lies inside the band."
+            )
         else:
             said.append(
                 f"Predictions are on average off by {interval(curve)} along {name}; around {place} they are "
@@ -309,7 +361,9 @@ def _given_sentences(audit: Audit, attribute: AttributeAudit) -> list[str]:
 
 def interval(curve: Curve, *, judged: bool = False) -> str:
     """Return the gap of a curve with its interval and what chance gives; ``judged`` adds whether chance explains it."""
-    ends = f"{percent(1.0 - curve.alpha)} interval {number(curve.gdp_low)} to {number(curve.gdp_high)}"
+    ends = (
+        f"{percent(1.0 - curve.alpha)} interval {number(curve.gdp_low)} to {number(curve.gdp_high)}"
+    )
     flat = ", not distinguishable from chance" if judged and curve.is_flat else ""
     return f"{number(curve.gdp)} ({ends}; chance alone gives about {number(curve.floor)}){flat}"
 
@@ -322,7 +376,10 @@ def limits(curve: Curve) -> str:
 
 def rows_used(audit: Audit, source: str = "") -> str:
     """Return the number of rows, and if some are left out how many each attribute uses."""
-    used = [f"{short(a.name)}: {a.rows:,} used, {audit.rows - a.rows:,} left out" for a in audit.attributes]
+    used = [
+        f"{short(a.name)}: {a.rows:,} used, {audit.rows - a.rows:,} left out"
+        for a in audit.attributes
+    ]
     some = any(attribute.rows < audit.rows for attribute in audit.attributes)
     return f"{audit.rows:,} rows{source}" + (f" ({'; '.join(used)})" if some else "")
 
@@ -371,7 +428,9 @@ def largest_gap(curve: Curve) -> tuple[int, slice]:
     top = int(np.argmax(certain if certain.max() > 0 else size))
     if not curve.smooth:  # levels have no neighbors
         return top, slice(top, top + 1)
-    near = curve.inside & (np.sign(curve.gap) == np.sign(curve.gap[top])) & (size >= 0.8 * size[top])
+    near = (
+        curve.inside & (np.sign(curve.gap) == np.sign(curve.gap[top])) & (size >= 0.8 * size[top])
+    )
     runs = ndimage.label(near)[0]
     return top, ndimage.find_objects(runs)[runs[top] - 1][0]
 

@@ -52,7 +52,9 @@ def as_sentences() -> Iterator[None]:
     """
     try:
         with warnings.catch_warnings():
-            warnings.showwarning = lambda message, *_, **__: typer.echo(f"Warning: {message}", err=True)
+            warnings.showwarning = lambda message, *_, **__: typer.echo(
+                f"Warning: {message}", err=True
+            )
             yield
     except typer.Exit:
         raise
@@ -62,7 +64,9 @@ def as_sentences() -> Iterator[None]:
         raise fail(error) from None
     except Exception as error:
         traceback.print_exc()
-        raise fail(f"The command stopped on an unexpected error ({type(error).__name__}). Please report it.") from None
+        raise fail(
+            f"The command stopped on an unexpected error ({type(error).__name__}). Please report it."
+        ) from None
 
 
 def echo(text: object) -> None:
@@ -86,7 +90,11 @@ def waiting(text: str) -> Iterator[Callable[[str], None]]:
 
 
 def print_table(
-    headings: Sequence[str], rows: Sequence[Sequence[str]], *, fold: Collection[str] = (), title: str | None = None
+    headings: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    fold: Collection[str] = (),
+    title: str | None = None,
 ) -> None:
     """Print a table whose cells are never cut, so that a user can copy every name.
 
@@ -95,7 +103,10 @@ def print_table(
     out = Console(highlight=False)
     width = out.width if out.is_terminal else _WIDE
     needed = [3 + max(map(cell_len, cells)) for cells in zip(headings, *rows, strict=True)]
-    needed = [min(size, 3 + _FOLDED) if name in fold else size for name, size in zip(headings, needed, strict=True)]
+    needed = [
+        min(size, 3 + _FOLDED) if name in fold else size
+        for name, size in zip(headings, needed, strict=True)
+    ]
     kept = len(headings)
     while kept > 2 and sum(needed[:kept]) + 1 > width:
         kept -= 1
@@ -109,7 +120,10 @@ def print_table(
     out.print(table)
     if kept < len(headings):
         out.width = width
-        out.print(f"Columns left out in a terminal of {width} characters: {', '.join(headings[kept:])}.", markup=False)
+        out.print(
+            f"Columns left out in a terminal of {width} characters: {', '.join(headings[kept:])}.",
+            markup=False,
+        )
 
 
 def _show_version(value: bool) -> None:
@@ -128,9 +142,13 @@ def _options(
 
 def command() -> typer.Typer:
     """Return the command with all subcommands."""
-    app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_show_locals=False)
+    app = typer.Typer(
+        no_args_is_help=True, add_completion=False, pretty_exceptions_show_locals=False
+    )
     app.callback(epilog=f"Example: frhsic status\n\n{EXIT_STATUS}")(_options)
-    practice, paper = (importlib.import_module(f"frhsic_core.cli.{name}") for name in ("practice", "paper"))
+    practice, paper = (
+        importlib.import_module(f"frhsic_core.cli.{name}") for name in ("practice", "paper")
+    )
     app.add_typer(practice.data, name="data")
     for function, example in (practice.EXAMPLES | paper.EXAMPLES).items():
         app.command(epilog=f"Example: {example}")(as_sentences()(function))

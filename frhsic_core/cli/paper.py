@@ -25,11 +25,22 @@ from frhsic_core.registry import MEASURES
 
 Place = Annotated[
     Path | None,
-    typer.Option(help="Folder of the results. The default is book/results, or _build/results for the preset smoke."),
+    typer.Option(
+        help="Folder of the results. The default is book/results, or _build/results for the preset smoke."
+    ),
 ]
 Preset = Annotated[str, typer.Option(help="Size: smoke (a few seconds) or full (everything).")]
 # The columns of the table of matched points; a narrow terminal leaves out the last ones.
-_PARETO = ["dataset", "method", "performance", "performance_sd", "dependence", "dependence_sd", "naup", "paper_naup"]
+_PARETO = [
+    "dataset",
+    "method",
+    "performance",
+    "performance_sd",
+    "dependence",
+    "dependence_sd",
+    "naup",
+    "paper_naup",
+]
 _PARETO += ["lam", "variant", "paper_dependence", "paper_performance", "naup_low", "naup_high"]
 
 
@@ -37,25 +48,44 @@ _PARETO += ["lam", "variant", "paper_dependence", "paper_performance", "naup_low
 
 
 def _results(store: Path | None, preset: str, name: str) -> ResultStore:
-    return ResultStore(store or (Path("_build/results") if preset == "smoke" else book_folder("results")), name)
+    return ResultStore(
+        store or (Path("_build/results") if preset == "smoke" else book_folder("results")), name
+    )
 
 
 def run(
     experiment: Annotated[
-        str, typer.Argument(help=f"One of: {', '.join(EXPERIMENTS)}; one of its tables; or all, one after the other.")
+        str,
+        typer.Argument(
+            help=f"One of: {', '.join(EXPERIMENTS)}; one of its tables; or all, one after the other."
+        ),
     ] = "main",
     preset: Preset = "full",
     store: Place = None,
-    device: Annotated[str, typer.Option(help="Device to use: auto, cpu, cuda, cuda:1, ...")] = "auto",
+    device: Annotated[
+        str, typer.Option(help="Device to use: auto, cpu, cuda, cuda:1, ...")
+    ] = "auto",
     minutes: Annotated[
-        float | None, typer.Option(min=0, help="Stop after this number of minutes. Run the command again to resume.")
+        float | None,
+        typer.Option(
+            min=0, help="Stop after this number of minutes. Run the command again to resume."
+        ),
     ] = None,
-    protocol: Annotated[list[str] | None, typer.Option(help="Run only this protocol. Can be repeated.")] = None,
-    dataset: Annotated[list[str] | None, typer.Option(help="Run only this dataset. Can be repeated.")] = None,
-    method: Annotated[list[str] | None, typer.Option(help="Run only this method. Can be repeated.")] = None,
+    protocol: Annotated[
+        list[str] | None, typer.Option(help="Run only this protocol. Can be repeated.")
+    ] = None,
+    dataset: Annotated[
+        list[str] | None, typer.Option(help="Run only this dataset. Can be repeated.")
+    ] = None,
+    method: Annotated[
+        list[str] | None, typer.Option(help="Run only this method. Can be repeated.")
+    ] = None,
     splits: Annotated[int | None, typer.Option(min=1, help="Use only the first N splits.")] = None,
     workers: Annotated[
-        int | None, typer.Option(min=1, help="Processes that train at once. Default: one on a CPU, up to six on a GPU.")
+        int | None,
+        typer.Option(
+            min=1, help="Processes that train at once. Default: one on a CPU, up to six on a GPU."
+        ),
     ] = None,
 ) -> None:
     """Run an experiment and store its results. A run that was stopped resumes where it was.
@@ -73,10 +103,16 @@ def run(
     try:
         for name in EXPERIMENTS if experiment == "all" else (experiment,):
             for plan in plans_for(name, preset, splits=splits, **chosen):
-                left = None if minutes is None else max(0.0, minutes - (time.monotonic() - begin) / 60)
-                status = max(status, _run(plan, _results(store, preset, plan.name), minutes=left, **options))
+                left = (
+                    None if minutes is None else max(0.0, minutes - (time.monotonic() - begin) / 60)
+                )
+                status = max(
+                    status, _run(plan, _results(store, preset, plan.name), minutes=left, **options)
+                )
     except KeyboardInterrupt:
-        raise fail("Finished results are kept. Run the same command again to resume.", status=INTERRUPTED) from None
+        raise fail(
+            "Finished results are kept. Run the same command again to resume.", status=INTERRUPTED
+        ) from None
     raise typer.Exit(status)
 
 
@@ -91,7 +127,9 @@ def _run(plan: Experiment, results: ResultStore, **options: Any) -> int:
     if importlib.util.find_spec("pyarrow") is not None:
         results.compact(plan)
     elif report.jobs:
-        typer.echo(f"The results stay in {results.database}. To export them: pip install 'frhsic-core[paper]'.")
+        typer.echo(
+            f"The results stay in {results.database}. To export them: pip install 'frhsic-core[paper]'."
+        )
     typer.echo(str(report))
     return report.exit_status
 
@@ -122,7 +160,9 @@ def status(store: Place = None) -> None:
 def tables(
     preset: Preset = "full",
     store: Place = None,
-    protocol: Annotated[str, typer.Option(help="Protocol of the runs: text or reference.")] = "reference",
+    protocol: Annotated[
+        str, typer.Option(help="Protocol of the runs: text or reference.")
+    ] = "reference",
 ) -> None:
     """Print the matched points and nAUP of each method with intervals, beside the values of the paper.
 
@@ -134,9 +174,14 @@ def tables(
     rows = rows[(rows["protocol"] == protocol) & (rows["option"] == "")]
     table = pareto_table(rows, dependence="gdp_reference")
     if table.empty:
-        raise ValueError(f"{results.root} has no whole sweep of the {protocol} protocol yet. Run: frhsic run main")
+        raise ValueError(
+            f"{results.root} has no whole sweep of the {protocol} protocol yet. Run: frhsic run main"
+        )
     shown = beside_paper(table)[_PARETO].dropna(axis=1, how="all")
-    cells = [["–" if pd.isna(v) else f"{v:.4g}" if isinstance(v, float) else v for v in line] for line in shown.values]
+    cells = [
+        ["–" if pd.isna(v) else f"{v:.4g}" if isinstance(v, float) else v for v in line]
+        for line in shown.values
+    ]
     title = f"{results.name}, {protocol} protocol, {MEASURES['gdp_reference']}"
     print_table([column.replace("_", " ") for column in shown], cells, title=title)
 
@@ -145,7 +190,9 @@ def ledger(
     verdict: Annotated[
         str | None, typer.Option(help="Print only claims with this verdict, such as 'disagrees'.")
     ] = None,
-    everything: Annotated[bool, typer.Option("--all", help="Print every claim, with its notes.")] = False,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Print every claim, with its notes.")
+    ] = False,
 ) -> None:
     """Compare every number of the paper with the stored runs. Print the counts and what disagrees.
 
@@ -163,17 +210,27 @@ def ledger(
         top = claims.heading(claims.ledger())
         lines = claims.ledger(verdict=verdict)
     for name, value in top.items():
-        text = ", ".join(f"{count} {what}" for what, count in value.items()) if isinstance(value, dict) else value
+        text = (
+            ", ".join(f"{count} {what}" for what, count in value.items())
+            if isinstance(value, dict)
+            else value
+        )
         typer.echo(f"{name}: {', '.join(text) if isinstance(text, list) else text}")
     columns = ["id", "claim", "printed", "ours", "verdict"]
     if everything or verdict is not None:
         columns += ["note", "by the code", "kind", "from stored runs"]
-        print_table(columns, lines[columns].to_numpy().tolist(), fold=set(columns) - {"id", "by the code"})
+        print_table(
+            columns, lines[columns].to_numpy().tolist(), fold=set(columns) - {"id", "by the code"}
+        )
         return
     lines = lines[lines["verdict"].isin(claims.CONTRADICTED)]
-    lines = lines.sort_values("verdict", key=lambda column: column.map(claims.CONTRADICTED.index), kind="stable")
+    lines = lines.sort_values(
+        "verdict", key=lambda column: column.map(claims.CONTRADICTED.index), kind="stable"
+    )
     print_table(columns, lines[columns].to_numpy().tolist(), fold=columns[1:])
-    typer.echo("Run frhsic ledger --all for the reasons and all claims, or --verdict NAME for one verdict.")
+    typer.echo(
+        "Run frhsic ledger --all for the reasons and all claims, or --verdict NAME for one verdict."
+    )
 
 
 # Statements -----------------------------------------------------------------------------------------------------------
@@ -181,13 +238,22 @@ def ledger(
 
 def certify(
     quick: Annotated[
-        bool, typer.Option("--quick", help="Use smaller grids and fewer draws; this takes less than a minute.")
+        bool,
+        typer.Option(
+            "--quick", help="Use smaller grids and fewer draws; this takes less than a minute."
+        ),
     ] = False,
     statement: Annotated[
-        str | None, typer.Option(help='Check one statement only, by number ("Theorem 4.5" or 4.5) or by label.')
+        str | None,
+        typer.Option(
+            help='Check one statement only, by number ("Theorem 4.5" or 4.5) or by label.'
+        ),
     ] = None,
     record_verdicts: Annotated[
-        bool, typer.Option("--record", help="Write the verdicts as the record to compare with from now on.")
+        bool,
+        typer.Option(
+            "--record", help="Write the verdicts as the record to compare with from now on."
+        ),
     ] = False,
 ) -> None:
     """Check every statement of the paper and compare verdicts and numbers with the recorded ones.
@@ -201,19 +267,26 @@ def certify(
     path = _record_file(writing=record_verdicts)
     known = {} if record_verdicts or path is None else read_recorded(path)
     if importlib.util.find_spec("flint") is None:
-        raise fail("Proofs in interval arithmetic need python-flint: install it with pip install python-flint.")
+        raise fail(
+            "Proofs in interval arithmetic need python-flint: install it with pip install python-flint."
+        )
     started = time.perf_counter()
     results = _check(numbers, quick=quick and not record_verdicts)
     _print_results(results, time.perf_counter() - started)
     if path is None:
-        typer.echo("No verdicts were compared: run the command in a clone, or set FRHSIC_BOOK.", err=True)
+        typer.echo(
+            "No verdicts were compared: run the command in a clone, or set FRHSIC_BOOK.", err=True
+        )
         return
     if record_verdicts:
         record(results, path, quick=_check(numbers, quick=True))
         typer.echo(f"Recorded {len(results)} verdicts in {path}.", err=True)
         return
     changed, new = compare(results, known, numbers=numbers, quick=quick)
-    for line in [*(f"Not recorded yet: {line}" for line in new), *(f"CHANGED: {line}" for line in changed)]:
+    for line in [
+        *(f"Not recorded yet: {line}" for line in new),
+        *(f"CHANGED: {line}" for line in changed),
+    ]:
         typer.echo(line, err=True)
     if changed:
         raise typer.Exit(1)
@@ -235,15 +308,39 @@ def _check(numbers: list[str], *, quick: bool) -> list[Result]:
 
     torch.set_num_threads(1)  # many small tensors: more threads only wait for each other
     with waiting("Checking the statements of the paper ...") as show:
-        return list(run_checks(numbers, quick=quick, before=lambda number, check: show(f"{number}: {check.__name__}")))
+        return list(
+            run_checks(
+                numbers,
+                quick=quick,
+                before=lambda number, check: show(f"{number}: {check.__name__}"),
+            )
+        )
 
 
 def _print_results(results: list[Result], seconds: float) -> None:
-    rows = [(c.statement, c.verdict, c.evidence, f"{c.slack:.2e}", c.claim) for c in (r.certificate for r in results)]
-    print_table(("statement", "verdict", "evidence", "slack", "claim"), rows, fold=("claim",), title="The statements")
+    rows = [
+        (c.statement, c.verdict, c.evidence, f"{c.slack:.2e}", c.claim)
+        for c in (r.certificate for r in results)
+    ]
+    print_table(
+        ("statement", "verdict", "evidence", "slack", "claim"),
+        rows,
+        fold=("claim",),
+        title="The statements",
+    )
     about = judged(result.certificate.as_dict() for result in results)
-    lines = [f"{name} {words}; other sentences in or near it that fail: {n}." for name, (words, n) in about.items()]
-    typer.echo("\n".join([*lines, f"Certificates: {len(results)}. Statements: {len(about)}. Seconds: {seconds:.0f}."]))
+    lines = [
+        f"{name} {words}; other sentences in or near it that fail: {n}."
+        for name, (words, n) in about.items()
+    ]
+    typer.echo(
+        "\n".join(
+            [
+                *lines,
+                f"Certificates: {len(results)}. Statements: {len(about)}. Seconds: {seconds:.0f}.",
+            ]
+        )
+    )
 
 
 EXAMPLES: dict[Callable[..., None], str] = {

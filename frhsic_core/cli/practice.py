@@ -25,7 +25,9 @@ data = typer.Typer(
     help="List, download and describe the datasets.",
     epilog="Example: frhsic data list",
 )
-Sensitive = Annotated[list[str] | None, typer.Option(help="Column of a sensitive attribute. Can be repeated.")]
+Sensitive = Annotated[
+    list[str] | None, typer.Option(help="Column of a sensitive attribute. Can be repeated.")
+]
 
 
 def _known(name: str) -> str:
@@ -67,7 +69,9 @@ def list_datasets() -> None:
 @data.command(epilog="Example: frhsic data fetch compas crime")
 @as_sentences()
 def fetch(
-    names: Annotated[list[str] | None, typer.Argument(help="Names of datasets. Default: all real datasets.")] = None,
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Names of datasets. Default: all real datasets.")
+    ] = None,
 ) -> None:
     """Download the named datasets to the cache, unless they are there, and verify them: checksum, columns and rows.
 
@@ -91,13 +95,18 @@ def fetch(
 
 @data.command(epilog="Example: frhsic data card adult")
 @as_sentences()
-def card(name: Annotated[str, typer.Argument(help="Name of a dataset; see frhsic data list.")]) -> None:
+def card(
+    name: Annotated[str, typer.Argument(help="Name of a dataset; see frhsic data list.")],
+) -> None:
     """Print the description of a dataset: what was measured, by whom, the terms of use and the known problems."""
     it = CARDS[_known(name)]
     echo(f"── {DATASETS[name].label} ──")
     for text in (it.measured, it.by, it.sensitive, it.target, it.terms):
         echo(text)
-    for label, entries in (("Known problems", it.problems), ("Limits of what the data show", it.not_for)):
+    for label, entries in (
+        ("Known problems", it.problems),
+        ("Limits of what the data show", it.not_for),
+    ):
         echo("\n  - ".join([f"{label}:", *entries]))
 
 
@@ -106,29 +115,39 @@ def card(name: Annotated[str, typer.Argument(help="Name of a dataset; see frhsic
 
 def audit(
     predictions: Annotated[
-        Path | None, typer.Argument(help="CSV file, parquet file or folder of parquet files, one row a person.")
+        Path | None,
+        typer.Argument(help="CSV file, parquet file or folder of parquet files, one row a person."),
     ] = None,
     score: Annotated[list[str] | None, typer.Option(help="Column of the predictions.")] = None,
     sensitive: Sensitive = None,
     label: Annotated[str | None, typer.Option(help="Column of the true labels.")] = None,
     control: Annotated[
-        list[str] | None, typer.Option(help="Column of a legitimate factor to adjust for. Can be repeated.")
+        list[str] | None,
+        typer.Option(help="Column of a legitimate factor to adjust for. Can be repeated."),
     ] = None,
     weight: Annotated[str | None, typer.Option(help="Column of the weights of the rows.")] = None,
     positive_class: Annotated[
-        str | None, typer.Option(help="The label (or hard prediction) that counts as 1, if it is a word.")
+        str | None,
+        typer.Option(help="The label (or hard prediction) that counts as 1, if it is a word."),
     ] = None,
     threshold: Annotated[
-        float | None, typer.Option(help="Select people with at least this score: selection rates and impact ratios.")
+        float | None,
+        typer.Option(
+            help="Select people with at least this score: selection rates and impact ratios."
+        ),
     ] = None,
     model: Annotated[str, typer.Option(help="Name and version of the model, for the report.")] = "",
-    demo: Annotated[bool, typer.Option("--demo", help="Audit invented people; their table is written too.")] = False,
-    out: Annotated[Path, typer.Option(help="The report. JSON and Markdown are written beside it.")] = Path(
-        "audit.html"
-    ),
+    demo: Annotated[
+        bool, typer.Option("--demo", help="Audit invented people; their table is written too.")
+    ] = False,
+    out: Annotated[
+        Path, typer.Option(help="The report. JSON and Markdown are written beside it.")
+    ] = Path("audit.html"),
     fail_above: Annotated[
         list[str] | None,
-        typer.Option(help="Threshold for a gate, such as gdp=0.05 or gdp\\[age]=0.05. Can be repeated."),
+        typer.Option(
+            help="Threshold for a gate, such as gdp=0.05 or gdp\\[age]=0.05. Can be repeated."
+        ),
     ] = None,
     guaranteed: Annotated[
         bool,
@@ -139,7 +158,9 @@ def audit(
         ),
     ] = False,
     unit: Annotated[str, typer.Option(help="What a row is, for the sentences.")] = "people",
-    max_rows: Annotated[int, typer.Option(min=100, help="Audit a random sample of a larger file.")] = 5_000_000,
+    max_rows: Annotated[
+        int, typer.Option(min=100, help="Audit a random sample of a larger file.")
+    ] = 5_000_000,
     seed: Annotated[int, typer.Option(min=0, help="Seed of everything random.")] = 0,
 ) -> None:
     """Measure how much predictions depend on age, income or another attribute, and write a report.
@@ -151,8 +172,10 @@ def audit(
     interval; 2 the command is wrong, or a file cannot be read or written; 3 an interval contains its threshold, or with
     --guaranteed the bound is above it, so the data cannot decide.
     """
-    score, sensitive, control = (list(dict.fromkeys(names or [])) for names in (score, sensitive, control))
-    from frhsic_core.auditing._input import read_table
+    score, sensitive, control = (
+        list(dict.fromkeys(names or [])) for names in (score, sensitive, control)
+    )
+    from frhsic_core.inputs.files import read_table
 
     if guaranteed and not fail_above:
         raise ValueError("--guaranteed needs a threshold: add --fail-above gdp=0.05.")
@@ -161,36 +184,65 @@ def audit(
         score, sensitive, label, threshold = ["p"], ["age"], "hired", 0.5
         _write_people(predictions)
         call = "--score p --sensitive age --label hired --threshold 0.5"
-        echo(f"The table of invented people is {predictions}. This is: frhsic audit {predictions} {call}")
+        echo(
+            f"The table of invented people is {predictions}. This is: frhsic audit {predictions} {call}"
+        )
     if predictions is None:
         raise ValueError("name a CSV or parquet file, or try it with --demo.")
     named = _different(
-        {"--score": score, "--sensitive": sensitive, "--label": [label], "--control": control, "--weight": [weight]}
+        {
+            "--score": score,
+            "--sensitive": sensitive,
+            "--label": [label],
+            "--control": control,
+            "--weight": [weight],
+        }
     )
     with waiting(f"Reading {predictions.name} ..."):
         # Without the two that are needed the reader answers with the names of the columns.
-        data, rows = read_table(predictions, named if score and sensitive else [], max_rows=max_rows, random_state=seed)
+        data, rows = read_table(
+            predictions, named if score and sensitive else [], max_rows=max_rows, random_state=seed
+        )
     import torch
 
     from frhsic_core.auditing import audit as measure
 
-    torch.set_num_threads(1)  # the matrices are small: on several threads the same audit takes longer
-    given = {"sensitive_features": sensitive, "y_true": label, "control_features": control, "sample_weight": weight}
+    torch.set_num_threads(
+        1
+    )  # the matrices are small: on several threads the same audit takes longer
+    given = {
+        "sensitive_features": sensitive,
+        "y_true": label,
+        "control_features": control,
+        "sample_weight": weight,
+    }
     options: dict[str, Any] = {argument: data[names] for argument, names in given.items() if names}
-    options |= {"positive_class": positive_class, "threshold": threshold, "unit": unit, "model": model}
+    options |= {
+        "positive_class": positive_class,
+        "threshold": threshold,
+        "unit": unit,
+        "model": model,
+    }
     with waiting(f"Auditing {len(data):,} rows ..."):
         result = measure(data[score], **options, random_state=seed)
         notes = result.notes
         if rows > len(data):
-            notes = (f"The file has {rows:,} rows; a random sample of {len(data):,} was audited (seed {seed}).", *notes)
+            notes = (
+                f"The file has {rows:,} rows; a random sample of {len(data):,} was audited (seed {seed}).",
+                *notes,
+            )
         result = replace(result, notes=notes, provenance=result.provenance | _origin(predictions))
-        result = replace(result, verdicts=tuple(result.check(*fail_above or (), guaranteed=guaranteed)))
+        result = replace(
+            result, verdicts=tuple(result.check(*fail_above or (), guaranteed=guaranteed))
+        )
     written = result.save(out)
     for sentence in [*result.sentences, *result.verdicts]:
         echo(f"- {sentence}")
     echo(f"Report: {', '.join(map(str, reversed(written)))}")
     # The worst of them: above, then inconclusive.
-    raise typer.Exit(max((verdict.status for verdict in result.verdicts), key=(0, 3, 1).index, default=0))
+    raise typer.Exit(
+        max((verdict.status for verdict in result.verdicts), key=(0, 3, 1).index, default=0)
+    )
 
 
 def _different(roles: Mapping[str, Sequence[str | None]]) -> list[str]:
@@ -199,7 +251,9 @@ def _different(roles: Mapping[str, Sequence[str | None]]) -> list[str]:
     for option, names in roles.items():
         for name in names:
             if name and seen.setdefault(name, option) != option:
-                raise ValueError(f"{name!r} is named by {seen[name]} and by {option}: name two different columns.")
+                raise ValueError(
+                    f"{name!r} is named by {seen[name]} and by {option}: name two different columns."
+                )
     return list(seen)
 
 
@@ -222,7 +276,9 @@ def _write_people(path: Path) -> None:
     train, others = (load_dataset("people", random_state=seed) for seed in (0, 1))
     model = LogisticRegression().fit(train.X, train.y)
     table = pd.DataFrame(others.X, columns=list(others.feature_names))
-    table = table.assign(age=others.s.round(), hired=others.y.astype(int), p=model.predict_proba(others.X)[:, 1])
+    table = table.assign(
+        age=others.s.round(), hired=others.y.astype(int), p=model.predict_proba(others.X)[:, 1]
+    )
     table.round(4).to_csv(path, index=False)
 
 
@@ -230,12 +286,18 @@ def _write_people(path: Path) -> None:
 
 
 def adjust(
-    scores: Annotated[Path, typer.Argument(help="CSV or parquet file with one row for each person.")],
+    scores: Annotated[
+        Path, typer.Argument(help="CSV or parquet file with one row for each person.")
+    ],
     score: Annotated[str | None, typer.Option(help="Column of the scores.")] = None,
     sensitive: Sensitive = None,
-    out: Annotated[Path, typer.Option(help="The same table with one more column.")] = Path("adjusted.csv"),
+    out: Annotated[Path, typer.Option(help="The same table with one more column.")] = Path(
+        "adjusted.csv"
+    ),
     save: Annotated[Path | None, typer.Option(help="Save the adjustment to this file.")] = None,
-    use: Annotated[Path | None, typer.Option(help="Apply a saved adjustment instead of fitting a new one.")] = None,
+    use: Annotated[
+        Path | None, typer.Option(help="Apply a saved adjustment instead of fitting a new one.")
+    ] = None,
 ) -> None:
     """Make scores depend less on age, income or another attribute, from scores and attributes alone.
 
@@ -248,11 +310,16 @@ def adjust(
     _different({"--score": [score], "--sensitive": sensitive})
     for option, path in (("--out", out), ("--save", save)):
         if path is not None and path.resolve() in (scores.resolve(), use and use.resolve()):
-            raise ValueError(f"{option} {path} would replace a file that this command reads: name another file.")
-    from frhsic_core.auditing._input import as_columns, read_table, read_text
+            raise ValueError(
+                f"{option} {path} would replace a file that this command reads: name another file."
+            )
+    from frhsic_core.inputs.columns import as_columns
+    from frhsic_core.inputs.files import read_table, read_text
 
     with waiting(f"Reading {scores.name} ..."):
-        data = read_table(scores, [score, *sensitive] if score and sensitive else [], max_rows=sys.maxsize)[0]
+        data = read_table(
+            scores, [score, *sensitive] if score and sensitive else [], max_rows=sys.maxsize
+        )[0]
         assert score is not None
         whole = read_text(scores)
     added = f"{score}_adjusted"
@@ -263,11 +330,15 @@ def adjust(
     from frhsic_core.remedies._adjustment import ScoreAdjuster, other_half
 
     before = as_columns(data[[score]], argument="scores", default="score", categorical=False)[0]
-    columns = as_columns(data[sensitive], argument="sensitive", default="sensitive", categorical=True)
+    columns = as_columns(
+        data[sensitive], argument="sensitive", default="sensitive", categorical=True
+    )
     known = np.logical_and.reduce([column.known for column in (before, *columns)])
     f, frame = before.values[known], data.loc[known, sensitive].reset_index(drop=True)
     with waiting(f"Adjusting {len(f):,} score{'s' * (len(f) != 1)} ..."):
-        adjuster = ScoreAdjuster.load(use) if use else ScoreAdjuster().fit(f, sensitive_features=frame)
+        adjuster = (
+            ScoreAdjuster.load(use) if use else ScoreAdjuster().fit(f, sensitive_features=frame)
+        )
         new = np.full(len(data), np.nan)
         new[known] = adjuster.transform(f, sensitive_features=frame)
         shown, half = new, None if use else other_half(adjuster, f, frame)
@@ -278,7 +349,9 @@ def adjust(
     said, page = change_report(before, shown, columns, known, fitted_on=fitted_on)
     table = whole.assign(**{added: new})
     parquet = out.suffix.lower() in (".parquet", ".pq")
-    files: dict[Path, Callable[[Any], Any]] = {out: partial(table.to_parquet if parquet else table.to_csv, index=False)}
+    files: dict[Path, Callable[[Any], Any]] = {
+        out: partial(table.to_parquet if parquet else table.to_csv, index=False)
+    }
     if page:
         files[out.with_suffix(".html")] = lambda file: file.write(page.encode())
     write_atomically(files)
@@ -288,7 +361,9 @@ def adjust(
         echo(f"- {sentence}")
     echo(f"Written: {', '.join(map(str, [*files, *([save] if save else [])]))}")
     call = f"frhsic audit {out} --sensitive {' --sensitive '.join(sensitive)} --label LABEL"
-    echo(f"What it costs in AUC, if you have labels: {call} --score {score}, and the same with --score {added}.")
+    echo(
+        f"What it costs in AUC, if you have labels: {call} --score {score}, and the same with --score {added}."
+    )
 
 
 EXAMPLES: dict[Callable[..., None], str] = {

@@ -126,7 +126,12 @@ class Smoother:
     def __init__(self, s: Array, *, weight: Array | None = None, nominal: bool = False) -> None:
         distinct, index, counts = np.unique(s, return_inverse=True, return_counts=True)
         low, median, high = np.quantile(s, [0.1, 0.5, 0.9])
-        spread = (high - low) or float(np.subtract(*np.quantile(s, [0.99, 0.01]))) or float(np.ptp(distinct)) or 1.0
+        spread = (
+            (high - low)
+            or float(np.subtract(*np.quantile(s, [0.99, 0.01])))
+            or float(np.ptp(distinct))
+            or 1.0
+        )
         if len(distinct) <= BINS:
             self.values = distinct
             self.positions = np.arcsinh((distinct - median) / spread)
@@ -154,7 +159,9 @@ class Smoother:
             self._unit = float(np.diff(ends)[0]) or float(np.ptp(self.positions))
 
     def _sum(self, values: Array) -> Array:
-        return np.asarray(np.bincount(self.index, values, minlength=len(self.values)), dtype=np.float64)
+        return np.asarray(
+            np.bincount(self.index, values, minlength=len(self.values)), dtype=np.float64
+        )
 
     def _least_width(self) -> Array:
         """Return for every bin the least half width of a window with enough rows and enough distinct values."""
@@ -165,7 +172,10 @@ class Smoother:
         inside = np.cumsum(self.effective[order], axis=1)
         enough = np.maximum((inside < needed).sum(1), _WINDOW_VALUES)
         nearest = np.take_along_axis(distance, order, axis=1)
-        return 1.1 * nearest[np.arange(len(self.positions)), np.minimum(enough, len(self.positions) - 1)]
+        return (
+            1.1
+            * nearest[np.arange(len(self.positions)), np.minimum(enough, len(self.positions) - 1)]
+        )
 
     def _width(self, bandwidth: float) -> Array:
         return np.maximum(bandwidth * self._unit, self._reach)
@@ -173,7 +183,9 @@ class Smoother:
     def _matrix(self, bandwidth: float, degree: int) -> Array:
         key = bandwidth, degree
         if key not in self._matrices:
-            self._matrices[key] = local_polynomial(self.positions, self.share, self._width(bandwidth), degree)
+            self._matrices[key] = local_polynomial(
+                self.positions, self.share, self._width(bandwidth), degree
+            )
         return self._matrices[key]
 
     def means(self, f: Array) -> tuple[Array, Array]:
@@ -199,14 +211,18 @@ class Smoother:
         bandwidth = float(self._bandwidth(means, within))
         return bandwidth, self._matrix(bandwidth, 2)
 
-    def _by_chance(self, error: Array, within: float, center: float | None, generator: np.random.Generator) -> float:
+    def _by_chance(
+        self, error: Array, within: float, center: float | None, generator: np.random.Generator
+    ) -> float:
         """Return the mean GDP of flat curves with these standard errors of the bins, each with its own bandwidth."""
         noise = generator.standard_normal((_CHANCE, len(error))) * error
         fitted = noise.copy()
         if self.smooth:
             chosen = self._bandwidth(noise, within)
             for bandwidth in np.unique(chosen):
-                fitted[chosen == bandwidth] = noise[chosen == bandwidth] @ self._matrix(float(bandwidth), 2).T
+                fitted[chosen == bandwidth] = (
+                    noise[chosen == bandwidth] @ self._matrix(float(bandwidth), 2).T
+                )
         middle = (noise @ self.share)[:, None] if center is None else 0.0
         return float((np.abs(fitted - middle) @ self.share).mean())
 
@@ -302,7 +318,9 @@ class Smoother:
             n=len(f),
         )
 
-    def _variance(self, means: Array, fitted: Array, fit: Array, window: Array, spread: Array) -> tuple[Array, float]:
+    def _variance(
+        self, means: Array, fitted: Array, fit: Array, window: Array, spread: Array
+    ) -> tuple[Array, float]:
         """Return the residual variance at every bin, and the typical number of rows behind it.
 
         A fit follows its own data, so squared residuals are too small: their sum over a bin of c rows has the mean
@@ -343,7 +361,9 @@ def local_polynomial(positions: Array, mass: Array, bandwidth: Array, degree: in
     normal = moments[:, places[:, None] + places]
     # Windows with hardly more values than coefficients stay solvable.
     normal = normal + 1e-9 * moments[:, :1, None] * np.eye(degree + 1)
-    first = np.linalg.solve(normal, np.broadcast_to(np.eye(degree + 1)[:, :1], (*normal.shape[:2], 1)))[..., 0]
+    first = np.linalg.solve(
+        normal, np.broadcast_to(np.eye(degree + 1)[:, :1], (*normal.shape[:2], 1))
+    )[..., 0]
     fit = np.zeros_like(kernel)
     for p in range(degree + 1):
         fit += first[:, p : p + 1] * powers[p]

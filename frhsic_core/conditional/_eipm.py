@@ -95,7 +95,11 @@ def _marginal(z: Tensor, q: Tensor | None) -> Tensor:
 
 
 def _anchor_rows(
-    anchors: int | Tensor | None, n: int, q: Tensor | None, generator: torch.Generator | None, device: torch.device
+    anchors: int | Tensor | None,
+    n: int,
+    q: Tensor | None,
+    generator: torch.Generator | None,
+    device: torch.device,
 ) -> Tensor | None:
     """Return the row numbers of the anchors, ``(m,)`` or ``(..., m)``; ``None`` stands for every row."""
     if anchors is None:
@@ -108,7 +112,9 @@ def _anchor_rows(
             )
         return anchors.to(device)
     if isinstance(anchors, bool) or not isinstance(anchors, int) or anchors < 1:
-        raise ValueError(f"anchors is {anchors!r}: pass a positive number of rows, row numbers or None for all.")
+        raise ValueError(
+            f"anchors is {anchors!r}: pass a positive number of rows, row numbers or None for all."
+        )
     if anchors >= n:
         return None
     if generator is None:
@@ -193,13 +199,17 @@ def eipm(
     0.0
     """
     if power not in (1, 2):
-        raise ValueError(f"power is {power!r}: pass 1 to average the MMD, or 2 to average its square.")
+        raise ValueError(
+            f"power is {power!r}: pass 1 to average the MMD, or 2 to average its square."
+        )
     z, s = as_pair(z, s, min_rows=2, check_finite=check_finite)
     q = row_weights(z, mask, sample_weight, check_finite=check_finite)
     rows = _anchor_rows(anchors, z.shape[-2], q, as_generator(random_state), z.device)
     advice = "Pass a number of anchors, such as 200."
     width = None if rows is None else rows.shape[-1]
-    require_memory(s, z.shape[-2], width=width, batch=batch_shape(z, s).numel(), copies=6, advice=advice)
+    require_memory(
+        s, z.shape[-2], width=width, batch=batch_shape(z, s).numel(), copies=6, advice=advice
+    )
     weights, partner = leave_one_out_at(rows, s, resolve_bandwidth(bandwidth, s, q), q)
     # An anchor with no other row has no conditional law: no contrast.
     contrast = (weights - _marginal(z, q).unsqueeze(-2)) * partner

@@ -50,7 +50,9 @@ def as_predictions(y_pred: ArrayLike, s: ArrayLike, check_finite: bool) -> tuple
 
 def _single_attribute(s: Tensor, name: str) -> None:
     if s.shape[-1] != 1:
-        raise ValueError(f"s has {s.shape[-1]} columns: {name} measures one attribute. Call it for each column.")
+        raise ValueError(
+            f"s has {s.shape[-1]} columns: {name} measures one attribute. Call it for each column."
+        )
 
 
 @same_kind
@@ -114,7 +116,9 @@ def gdp(
     y, points = as_predictions(y_pred, s, check_finite)
     _single_attribute(points, "gdp")
     q = row_weights(points, mask, sample_weight, check_finite=check_finite)
-    return _authors(y, points, q) if estimator == "authors" else _from_curves(y, points.squeeze(-1), q)
+    return (
+        _authors(y, points, q) if estimator == "authors" else _from_curves(y, points.squeeze(-1), q)
+    )
 
 
 def _from_curves(y: Tensor, s: Tensor, q: Tensor | None) -> Tensor:
@@ -202,12 +206,18 @@ def gdp_curve(
     (0.257, True)
     """
     if not 0.0 < alpha < 1.0:
-        raise ValueError(f"alpha is {alpha}: it lies between 0 and 1, such as 0.05 for a coverage of 95 %.")
+        raise ValueError(
+            f"alpha is {alpha}: it lies between 0 and 1, such as 0.05 for a coverage of 95 %."
+        )
     y, points = as_predictions(y_pred, s, check_finite=True)
     _single_attribute(points, "gdp_curve")
     if y.ndim != 1 or points.ndim != 2:
-        raise ValueError(f"y_pred has shape {tuple(y.shape)}: gdp_curve takes the predictions of one model, (n,).")
+        raise ValueError(
+            f"y_pred has shape {tuple(y.shape)}: gdp_curve takes the predictions of one model, (n,)."
+        )
     q = row_weights(points, None, sample_weight)
     kept = slice(None) if q is None else np.flatnonzero(_numpy(q) > 0)
-    smoother = Smoother(_numpy(points.squeeze(-1))[kept], weight=None if q is None else _numpy(q)[kept])
+    smoother = Smoother(
+        _numpy(points.squeeze(-1))[kept], weight=None if q is None else _numpy(q)[kept]
+    )
     return smoother.curve(_numpy(y)[kept], alpha=alpha, random_state=as_seed(random_state))

@@ -75,7 +75,9 @@ def _rule(name: str, s: Tensor, q: Tensor | None) -> float | Tensor:
     s = s / unit
     centred = s - (weights.unsqueeze(-1) * s).sum(-2, keepdim=True)
     variance = (weights.unsqueeze(-1) * centred * centred).sum(-2)
-    deviation = (variance / (1.0 - 1.0 / rows.unsqueeze(-1)).clamp_min(1.0 / n)).sqrt() * unit.squeeze(-2)
+    deviation = (
+        variance / (1.0 - 1.0 / rows.unsqueeze(-1)).clamp_min(1.0 / n)
+    ).sqrt() * unit.squeeze(-2)
     # A constant attribute has no scale; under any bandwidth all its weights are equal.
     return factor * torch.where(deviation > 0, deviation, torch.ones_like(deviation))
 
@@ -131,7 +133,9 @@ def weights_at(at: Tensor, s: Tensor, h: float | Tensor, q: Tensor | None) -> Te
     return weights if q is None else weights * (q > 0).unsqueeze(-2)
 
 
-def leave_one_out_at(anchors: Tensor | None, s: Tensor, h: float | Tensor, q: Tensor | None) -> tuple[Tensor, Tensor]:
+def leave_one_out_at(
+    anchors: Tensor | None, s: Tensor, h: float | Tensor, q: Tensor | None
+) -> tuple[Tensor, Tensor]:
     """Return Nadaraya–Watson weights at the rows ``anchors`` (all if ``None``), and whether each has another row.
 
     Row i itself is left out of its own weights: the smoothed conditional law of FREM (Kong et al., 2025; appendix D of
@@ -163,5 +167,9 @@ def take_rows(x: Tensor, index: Tensor) -> Tensor:
     if index.ndim == 1:
         return x.index_select(-2, index)
     batch = batch_shape(x, index.unsqueeze(-1))
-    index = index.expand(*batch, index.shape[-1]).unsqueeze(-1).expand(*batch, index.shape[-1], x.shape[-1])
+    index = (
+        index.expand(*batch, index.shape[-1])
+        .unsqueeze(-1)
+        .expand(*batch, index.shape[-1], x.shape[-1])
+    )
     return x.expand(*batch, *x.shape[-2:]).gather(-2, index)

@@ -5,7 +5,14 @@
 ('test_score', 'habit_1', 'habit_2')
 """
 
-from frhsic_core.data._files import CorruptFile, DataError, DataUnavailable, FileRecord, Folders, FormatError
+from frhsic_core.data._files import (
+    CorruptFile,
+    DataError,
+    DataUnavailable,
+    FileRecord,
+    Folders,
+    FormatError,
+)
 from frhsic_core.data._loading import available_datasets, load_dataset
 from frhsic_core.data._recipes import Dataset, Provenance
 

@@ -43,7 +43,9 @@ def check_person_file(path: Path) -> None:
     with _person_file(path) as handle:
         header = handle.readline(1 << 16).decode("utf-8", errors="replace").strip().split(",")
     if missing := [column for column in OFFICIAL if column not in header]:
-        raise CorruptFile(f"{path.name} is not the person file of 2018: it has no column {', '.join(missing)}.")
+        raise CorruptFile(
+            f"{path.name} is not the person file of 2018: it has no column {', '.join(missing)}."
+        )
 
 
 EXTRACT = RawFile(
@@ -72,7 +74,9 @@ def _table(values: pd.DataFrame, y: pd.Series, steps: list[tuple[str, int]], sou
         notes.append("The extract carries no survey weights (PWGTP); the official file does.")
     if len(values) > SAMPLE:
         steps.append((f"drawn without replacement, seed {SAMPLE_SEED}", SAMPLE))
-        values = values.iloc[np.random.RandomState(SAMPLE_SEED).choice(len(values), SAMPLE, replace=False)]
+        values = values.iloc[
+            np.random.RandomState(SAMPLE_SEED).choice(len(values), SAMPLE, replace=False)
+        ]
     return Table(
         columns=values[[SENSITIVE, *FEATURES]].fillna(0.0).reset_index(drop=True),
         y=y[values.index].to_numpy(),
@@ -88,7 +92,12 @@ def read_extract(path: Path) -> Table:
     needed = [SENSITIVE, *FEATURES, EXTRACT_TARGET]
     values = numeric(pd.read_csv(path)[needed], file=path.name)
     steps = [("rows of the 40 % extract (the task's filter already applied)", len(values))]
-    return _table(values, values[EXTRACT_TARGET], steps, "a 40 % extract of the ACSIncome task, California 2018")
+    return _table(
+        values,
+        values[EXTRACT_TARGET],
+        steps,
+        "a 40 % extract of the ACSIncome task, California 2018",
+    )
 
 
 def read_official(path: Path) -> Table:
@@ -99,7 +108,9 @@ def read_official(path: Path) -> Table:
     ``nan_to_num`` passes it as another argument, so 0 is what every user of it has.
     """
     with _person_file(path) as handle:
-        values = numeric(pd.read_csv(handle, usecols=list(OFFICIAL))[list(OFFICIAL)], file=path.name)
+        values = numeric(
+            pd.read_csv(handle, usecols=list(OFFICIAL))[list(OFFICIAL)], file=path.name
+        )
     steps = [("rows of the person file", len(values))]
     filters = {
         "older than 16": values["AGEP"] > 16,
@@ -108,7 +119,9 @@ def read_official(path: Path) -> Table:
         "weight at least 1": values["PWGTP"] >= 1,
     }
     values = values[filtered(filters, steps)]
-    return _table(values, values["PINCP"] > INCOME_CUT, steps, "the official person file, California 2018")
+    return _table(
+        values, values["PINCP"] > INCOME_CUT, steps, "the official person file, California 2018"
+    )
 
 
 RECIPE = Recipe(
@@ -138,7 +151,10 @@ RECIPE = Recipe(
             "The data are public use microdata of the Census Bureau. Their use is free, but nobody may try to identify "
             "a person."
         ),
-        not_for=("Nothing follows about other states or years.", "The data do not show the effect of age on pay."),
+        not_for=(
+            "Nothing follows about other states or years.",
+            "The data do not show the effect of age on pay.",
+        ),
         facts={"year": 2018, "income_cut": INCOME_CUT},
     ),
 )

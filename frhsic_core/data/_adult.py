@@ -37,7 +37,9 @@ def read(path: Path, *, keep_missing: bool = False) -> Table:
     Rows with a missing category ("?") are dropped, unless ``keep_missing`` makes "?" a level of its own. The file has
     no header, a blank after each comma and an empty last line.
     """
-    raw = pd.read_csv(path, names=list(COLUMNS), skipinitialspace=True, dtype="str", keep_default_na=False)
+    raw = pd.read_csv(
+        path, names=list(COLUMNS), skipinitialspace=True, dtype="str", keep_default_na=False
+    )
     steps = [("rows of adult.data", len(raw))]
     if keep_missing:
         steps.append(('"?" kept as a level of its own', len(raw)))
@@ -52,7 +54,9 @@ def read(path: Path, *, keep_missing: bool = False) -> Table:
         source="the original file adult.data",
         groups=groups,
         steps=steps,
-        notes=["fnlwgt, the sampling weight of the survey, is a feature here, as in the paper's recipe."],
+        notes=[
+            "fnlwgt, the sampling weight of the survey, is a feature here, as in the paper's recipe."
+        ],
         weights=numbers["fnlwgt"].to_numpy(),
     )
 

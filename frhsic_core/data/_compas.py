@@ -21,7 +21,11 @@ FILE = RawFile(
     dataset="compas",
     name="compas-scores-two-years.csv",
     sha256=("c451db85908b2f7fef1d83203bedf6b71ecda0d5af468d82ae62178f91d0cc7d",),
-    links=(Link("https://raw.githubusercontent.com/propublica/compas-analysis/master/compas-scores-two-years.csv"),),
+    links=(
+        Link(
+            "https://raw.githubusercontent.com/propublica/compas-analysis/master/compas-scores-two-years.csv"
+        ),
+    ),
     by_hand="compas-scores-two-years.csv from https://github.com/propublica/compas-analysis",
 )
 
@@ -37,11 +41,14 @@ def read(path: Path) -> Table:
     numbers = numeric(raw[["age", *NUMERIC, "is_recid", "two_year_recid"]], file=path.name)
     steps = [("rows of the two-year file", len(raw))]
     filters = {
-        "screened within 30 days of the arrest": numbers["days_b_screening_arrest"].between(-30, 30),
+        "screened within 30 days of the arrest": numbers["days_b_screening_arrest"].between(
+            -30, 30
+        ),
         "recidivism known": numbers["is_recid"] != -1,
         "no ordinary traffic charge": raw["c_charge_degree"] != "O",
         "a score is given": raw["score_text"].notna() & (raw["score_text"] != "N/A"),
-        "no missing value in a used column": numbers.notna().all(axis=1) & raw[list(CATEGORICAL)].notna().all(axis=1),
+        "no missing value in a used column": numbers.notna().all(axis=1)
+        & raw[list(CATEGORICAL)].notna().all(axis=1),
     }
     keep = filtered(filters, steps)
     raw, numbers = raw[keep], numbers[keep]

@@ -45,8 +45,13 @@ FILE = RawFile(
         "d90d85bd66bad9a00fa0ed6c15ac017b5966d528e55ba2940ad028d071353f95",  # the same lines with LF
     ),
     links=(
-        Link("https://archive.ics.uci.edu/static/public/183/communities+and+crime.zip", "communities.data"),
-        Link("https://archive.ics.uci.edu/ml/machine-learning-databases/communities/communities.data"),
+        Link(
+            "https://archive.ics.uci.edu/static/public/183/communities+and+crime.zip",
+            "communities.data",
+        ),
+        Link(
+            "https://archive.ics.uci.edu/ml/machine-learning-databases/communities/communities.data"
+        ),
     ),
     by_hand="communities.data inside https://archive.ics.uci.edu/static/public/183/communities+and+crime.zip",
 )
@@ -65,14 +70,21 @@ def read(path: Path, *, sensitive: str = SENSITIVE) -> Table:
     steps.append((f"{sensitive} and {TARGET} given", len(values)))
     features = values.drop(columns=TARGET)
     # The released code keeps columns with at least int(0.8 n) values, so that a share of exactly 20 % missing stays.
-    sparse = features.columns[features.notna().sum() < int((1 - LARGEST_MISSING_SHARE) * len(features))]
+    sparse = features.columns[
+        features.notna().sum() < int((1 - LARGEST_MISSING_SHARE) * len(features))
+    ]
     features = features.drop(columns=sparse)
     filled = int(features.isna().sum().sum())
     features = features.fillna(features.median())
     steps.append(
-        (f"{len(sparse)} columns over 20 % missing dropped, {filled} missing values median-filled", len(features))
+        (
+            f"{len(sparse)} columns over 20 % missing dropped, {filled} missing values median-filled",
+            len(features),
+        )
     )
-    return Table(features, values[TARGET].to_numpy(), "the original file communities.data", steps=steps)
+    return Table(
+        features, values[TARGET].to_numpy(), "the original file communities.data", steps=steps
+    )
 
 
 RECIPE = Recipe(

@@ -138,7 +138,9 @@ def verify(path: Path, file: RawFile) -> str:
     if digest in file.sha256:
         return digest
     if looks_like_html(path):
-        raise CorruptFile(f"{file.name} ({size:,} bytes) is a web page, not data: the server refused the request.")
+        raise CorruptFile(
+            f"{file.name} ({size:,} bytes) is a web page, not data: the server refused the request."
+        )
     if file.sha256:
         raise CorruptFile(
             f"{file.name} ({size:,} bytes) is not the published file: sha256 {digest}, expected {file.sha256[0]}."
@@ -192,7 +194,9 @@ def find_local(file: RawFile, folders: Folders, tried: list[str]) -> FileRecord 
     return None
 
 
-def locate(files: Sequence[RawFile], folders: Folders, *, what: str, download: bool = True) -> FileRecord:
+def locate(
+    files: Sequence[RawFile], folders: Folders, *, what: str, download: bool = True
+) -> FileRecord:
     """Return the first of ``files`` that exists locally, or else the first that can be downloaded.
 
     Parameters
@@ -257,10 +261,16 @@ def fetch(file: RawFile, folders: Folders, tried: list[str]) -> FileRecord | Non
             tried.append(f"{file.name}: {link.url} sent another file: {error}")
         except requests.RequestException as error:
             # The full text of a connection error repeats the URL three times.
-            why = type(error).__name__ if error.response is None else f"HTTP status {error.response.status_code}"
+            why = (
+                type(error).__name__
+                if error.response is None
+                else f"HTTP status {error.response.status_code}"
+            )
             tried.append(f"{file.name}: {link.url} could not be reached ({why})")
         except OSError as error:
-            tried.append(f"{file.name}: the cache cannot be written: {error} Or set FRHSIC_CACHE to another folder.")
+            tried.append(
+                f"{file.name}: the cache cannot be written: {error} Or set FRHSIC_CACHE to another folder."
+            )
     return None
 
 
@@ -298,5 +308,9 @@ def open_archive(path: Path) -> Iterator[zipfile.ZipFile]:
         with zipfile.ZipFile(path) as archive:
             yield archive
     except (zipfile.BadZipFile, EOFError, zlib.error) as error:
-        what = "a web page, not a zip archive" if looks_like_html(path) else f"not a complete zip archive ({error})"
+        what = (
+            "a web page, not a zip archive"
+            if looks_like_html(path)
+            else f"not a complete zip archive ({error})"
+        )
         raise CorruptFile(f"{path.name} is {what}.") from error

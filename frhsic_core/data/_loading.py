@@ -12,7 +12,9 @@ from frhsic_core._choices import one_of
 from frhsic_core.data._files import Folders, locate
 from frhsic_core.data._recipes import Card, Dataset, Recipe, assemble, numpy_generator
 
-RECIPES: dict[str, Recipe] = {key: resolve_name(row.recipe) for key, row in registry.DATASETS.items()}
+RECIPES: dict[str, Recipe] = {
+    key: resolve_name(row.recipe) for key, row in registry.DATASETS.items()
+}
 #: The names of the datasets that are read from files.
 REAL = tuple(key for key, recipe in RECIPES.items() if recipe.sources)
 CARDS: dict[str, Card] = {key: recipe.card for key, recipe in RECIPES.items()}
@@ -90,7 +92,13 @@ def load_dataset(
       note: NumPy legacy generator, seed 42.
     """
     one_of("dataset", name, available_datasets())
-    options = {"n": n, "random_state": random_state, "sensitive": sensitive, "source": source, "folders": folders}
+    options = {
+        "n": n,
+        "random_state": random_state,
+        "sensitive": sensitive,
+        "source": source,
+        "folders": folders,
+    }
     return load_recipe(name, RECIPES[name], **options, download=download, **settings)
 
 
@@ -113,7 +121,9 @@ def load_recipe(
         raise ValueError(f"n is {n}: at least one row is needed.")
     known = [] if recipe.draw is None else list(inspect.signature(recipe.draw).parameters)[2:]
     if unknown := sorted(set(settings) - set(known)):
-        raise TypeError(f"{name} has no setting {', '.join(unknown)}: it takes {', '.join(known) or 'none'}.")
+        raise TypeError(
+            f"{name} has no setting {', '.join(unknown)}: it takes {', '.join(known) or 'none'}."
+        )
     if recipe.draw is not None:
         n = n or registry.DATASETS[name].rows
         table = recipe.draw(n, numpy_generator(random_state), **settings)
@@ -123,7 +133,12 @@ def load_recipe(
         return assemble(table, recipe, name=name, sensitive=sensitive)
     one_of(f"source of {title}", source, ["auto", *sorted({item.kind for item in recipe.sources})])
     chosen = [item for item in recipe.sources if source in ("auto", item.kind)]
-    found = locate([item.file for item in chosen], folders or Folders.from_environment(), what=title, download=download)
+    found = locate(
+        [item.file for item in chosen],
+        folders or Folders.from_environment(),
+        what=title,
+        download=download,
+    )
     used = next(item for item in chosen if item.file.name == found.name)
     table = used.read(found.path)
     used.check(table)

@@ -74,7 +74,13 @@ def complete_table(
         columns=values[present].reset_index(drop=True),
         y=y[present],
         source=source,
-        steps=[*steps, (f"age and all {len(features)} features present (no negative code)", int(present.sum()))],
+        steps=[
+            *steps,
+            (
+                f"age and all {len(features)} features present (no negative code)",
+                int(present.sum()),
+            ),
+        ],
         notes=[*notes, "Codes are used as numbers, as in the paper's code.", _MINUS_NINE],
         weights=weights[present],
     )
@@ -86,10 +92,14 @@ def read_joined(path: Path) -> Table:
     steps = [("rows of the Panel 19 extract", len(raw))]
     raw = raw[raw["PANEL"] == 19]
     steps.append(("Panel 19", len(raw)))
-    notes = ["The paper counts 19 features and about 13,000 rows; person income (TTLP15X) is not in this extract."]
+    notes = [
+        "The paper counts 19 features and about 13,000 rows; person income (TTLP15X) is not in this extract."
+    ]
     y = numeric(raw[[EXACT_LABEL]], file=path.name)[EXACT_LABEL].to_numpy()
     source = "Panel 19 of MEPS HC-181, joined from two extracts"
-    return complete_table(raw, y, PANEL_19_FEATURES, file=path.name, source=source, steps=steps, notes=notes)
+    return complete_table(
+        raw, y, PANEL_19_FEATURES, file=path.name, source=source, steps=steps, notes=notes
+    )
 
 
 def read_transport_file(path: Path, features: tuple[str, ...]) -> tuple[pd.DataFrame, pd.Series]:
@@ -126,7 +136,9 @@ def read_official(path: Path) -> Table:
         file="h181.ssp",
         source="the official file MEPS HC-181",
         steps=steps,
-        notes=["The same 18 columns as from the Panel 19 extract, so that both give the same data."],
+        notes=[
+            "The same 18 columns as from the Panel 19 extract, so that both give the same data."
+        ],
     )
 
 

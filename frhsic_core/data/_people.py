@@ -26,7 +26,9 @@ def people(n: int, generator: Any) -> Table:
         "habit_2": np.sin(np.pi * t) + 0.2 * generator.normal(size=n),
     }
     hired = skill + 1.5 * (t - 0.5) + 0.5 * generator.normal(size=n) > 0
-    source = "a probability law: age ~ U(20, 70), skill ~ N(0, 1), and four columns that depend on them"
+    source = (
+        "a probability law: age ~ U(20, 70), skill ~ N(0, 1), and four columns that depend on them"
+    )
     return Table(pd.DataFrame(columns), hired, source)
 
 
@@ -45,7 +47,9 @@ RECIPE = Recipe(
             "Y says whether the person was hired. It depends on the skill behind the test score and, to a smaller "
             "degree, on the age."
         ),
-        problems=("The data have three features. A real table has more columns that reveal an age.",),
+        problems=(
+            "The data have three features. A real table has more columns that reveal an age.",
+        ),
         terms=NO_OWNER,
         not_for=("Nothing follows about real people.",),
     ),

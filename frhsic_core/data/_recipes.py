@@ -106,9 +106,13 @@ class Dataset:
         if self.weights is not None:
             arrays["weights"] = self.weights
         for key, given in arrays.items():
-            array = np.array(given, dtype=np.float64)  # a copy: freezing it must not freeze the caller's array
+            array = np.array(
+                given, dtype=np.float64
+            )  # a copy: freezing it must not freeze the caller's array
             if not np.isfinite(array).all():
-                raise ValueError(f"{self.name}: {key} contains NaN or infinite values. Remove them in the recipe.")
+                raise ValueError(
+                    f"{self.name}: {key} contains NaN or infinite values. Remove them in the recipe."
+                )
             if len(array) != len(self.X):
                 raise ValueError(
                     f"{self.name}: {key} has {len(array)} rows but X has {len(self.X)}: all need one row per sample."
@@ -121,7 +125,9 @@ class Dataset:
             )
         columns = 1 if self.s.ndim == 1 else self.s.shape[1]
         if columns != len(self.sensitive_names):
-            raise ValueError(f"{self.name}: s has {columns} columns but {len(self.sensitive_names)} names were given.")
+            raise ValueError(
+                f"{self.name}: s has {columns} columns but {len(self.sensitive_names)} names were given."
+            )
         if self.task == "classification" and not np.isin(self.y, (0.0, 1.0)).all():
             raise ValueError(f"{self.name}: a classification target must be 0 or 1.")
 
@@ -145,7 +151,14 @@ class Dataset:
         rows = np.asarray(rows)
         provenance = replace(self.provenance, steps=(*self.provenance.steps, (why, len(rows))))
         weights = None if self.weights is None else self.weights[rows]
-        return replace(self, X=self.X[rows], s=self.s[rows], y=self.y[rows], weights=weights, provenance=provenance)
+        return replace(
+            self,
+            X=self.X[rows],
+            s=self.s[rows],
+            y=self.y[rows],
+            weights=weights,
+            provenance=provenance,
+        )
 
     def __repr__(self) -> str:
         return (
@@ -254,7 +267,11 @@ def numpy_generator(random_state: Any) -> Any:
         from frhsic_core._arrays import as_seed
 
         random_state = as_seed(random_state)
-    return np.random.RandomState(int(random_state)) if isinstance(random_state, Integral) else random_state
+    return (
+        np.random.RandomState(int(random_state))
+        if isinstance(random_state, Integral)
+        else random_state
+    )
 
 
 @dataclass
@@ -318,16 +335,22 @@ def numeric(frame: pd.DataFrame, *, file: str) -> pd.DataFrame:
     return values
 
 
-def one_hot(frame: pd.DataFrame, names: Sequence[str]) -> tuple[pd.DataFrame, dict[str, tuple[str, ...]]]:
+def one_hot(
+    frame: pd.DataFrame, names: Sequence[str]
+) -> tuple[pd.DataFrame, dict[str, tuple[str, ...]]]:
     """Return 0/1 columns ``name_level`` (levels sorted) for each of ``names``, and the columns of each name."""
     dummies = pd.get_dummies(frame[list(names)], columns=list(names), dtype=np.float64)
-    return dummies, {name: tuple(f"{name}_{level}" for level in sorted(frame[name].unique())) for name in names}
+    return dummies, {
+        name: tuple(f"{name}_{level}" for level in sorted(frame[name].unique())) for name in names
+    }
 
 
 def _sensitive_columns(table: Table, names: Sequence[str]) -> tuple[list[str], list[str]]:
     """Return the columns of S and the columns that leave X; see `assemble`."""
     if not names or len(set(names)) != len(names):
-        raise ValueError(f"sensitive is {names!r}: name at least one column, and each column only once.")
+        raise ValueError(
+            f"sensitive is {names!r}: name at least one column, and each column only once."
+        )
     chosen: list[str] = []
     leaving: list[str] = []
     for name in names:
@@ -340,7 +363,11 @@ def _sensitive_columns(table: Table, names: Sequence[str]) -> tuple[list[str], l
             leaving.append(name)
         else:
             encoded = {column for group in table.groups.values() for column in group}
-            one_of("sensitive", name, [*(column for column in table.columns if column not in encoded), *table.groups])
+            one_of(
+                "sensitive",
+                name,
+                [*(column for column in table.columns if column not in encoded), *table.groups],
+            )
     return chosen, leaving
 
 
@@ -359,7 +386,9 @@ def assemble(
     is all its columns.
     """
     names = recipe.sensitive if sensitive is None else sensitive
-    chosen, leaving = _sensitive_columns(table, (names,) if isinstance(names, str) else tuple(names))
+    chosen, leaving = _sensitive_columns(
+        table, (names,) if isinstance(names, str) else tuple(names)
+    )
     kept = [column for column in table.columns if column not in leaving]
     s = table.columns[chosen].to_numpy()
     return Dataset(
@@ -370,6 +399,8 @@ def assemble(
         task=recipe.task,
         feature_names=tuple(kept),
         sensitive_names=tuple(chosen),
-        provenance=Provenance(name, table.source, tuple(files), tuple(table.steps), tuple(table.notes)),
+        provenance=Provenance(
+            name, table.source, tuple(files), tuple(table.steps), tuple(table.notes)
+        ),
         weights=table.weights,
     )

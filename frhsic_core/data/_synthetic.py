@@ -55,7 +55,9 @@ RECIPE = Recipe(
         by="The paper defines the distribution. With the default seed, the rows are those of its authors' script.",
         sensitive="S is the uniform variable s.",
         target="Y is the binary variable y. The best rule predicts 1 if X₁ > 0, which is nearly always the case.",
-        problems=("On the last 1,000 rows a constant predictor has accuracy .62. The best rule has only .605.",),
+        problems=(
+            "On the last 1,000 rows a constant predictor has accuracy .62. The best rule has only .605.",
+        ),
         terms=NO_OWNER,
         not_for=("Nothing follows about methods whose difference on 1,000 rows is within chance.",),
     ),

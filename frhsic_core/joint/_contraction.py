@@ -71,7 +71,9 @@ def center(gram: Tensor, *, estimator: str = "biased", weights: Tensor | None = 
         # HGH = G − r1ᵀ − 1rᵀ with r the row means minus half the grand mean.
         column = None if weights is None else weights.unsqueeze(-1)
         row = gram.mean(-1, keepdim=True) if column is None else gram @ column
-        grand = row.mean(-2, keepdim=True) if column is None else (row * column).sum(-2, keepdim=True)
+        grand = (
+            row.mean(-2, keepdim=True) if column is None else (row * column).sum(-2, keepdim=True)
+        )
         row = torch.sub(row, grand, alpha=0.5)
         return (gram - row).sub_(row.mT)
     n = gram.shape[-1]
@@ -81,13 +83,19 @@ def center(gram: Tensor, *, estimator: str = "biased", weights: Tensor | None = 
     count = kept.sum(-2, keepdim=True)
     # Fewer than four kept rows define no unbiased estimate; the clamps keep the numbers finite and callers return zero.
     row = hollow @ kept / (count - 2).clamp_min(1.0)
-    centered = hollow - row - row.mT + (row * kept).sum(-2, keepdim=True) / (count - 1).clamp_min(1.0)
+    centered = (
+        hollow - row - row.mT + (row * kept).sum(-2, keepdim=True) / (count - 1).clamp_min(1.0)
+    )
     centered = centered.masked_fill(eye, 0.0)
     return centered if weights is None else centered * kept * kept.mT
 
 
 def contraction_weights(
-    gram: Tensor, *, estimator: str = "biased", row_weights: Tensor | None = None, operator: Operator | None = None
+    gram: Tensor,
+    *,
+    estimator: str = "biased",
+    row_weights: Tensor | None = None,
+    operator: Operator | None = None,
 ) -> Tensor:
     """Return A with HSIC = :func:`unit_factor` · Σ_ij K_ij A_ij, from the Gram matrix L of the sensitive attribute.
 
@@ -117,7 +125,9 @@ def unit_factor(n: int, estimator: str, row_weights: Tensor | None) -> float:
 def centered_product(rows: Tensor) -> Tensor:
     """Return HΦΦᵀH for some rows of features Φ ``(models, m, rank)``."""
     rows = torch.sub(rows, rows.sum(-2, keepdim=True), alpha=1.0 / rows.shape[-2])
-    return torch.bmm(rows, rows.mT.contiguous())  # on a CPU a copy of the thin matrix pays for itself
+    return torch.bmm(
+        rows, rows.mT.contiguous()
+    )  # on a CPU a copy of the thin matrix pays for itself
 
 
 def weighted_mean(values: Tensor, weights: Tensor | None) -> Tensor:
@@ -136,7 +146,9 @@ def inner_product(weights: Tensor) -> GramFunction:
 
     def function(gram: Tensor) -> tuple[Tensor, Tensor]:
         value = (gram * weights).sum((-2, -1))
-        return value, weights.expand(*value.shape, *weights.shape[-2:])  # several samples may share one S
+        return value, weights.expand(
+            *value.shape, *weights.shape[-2:]
+        )  # several samples may share one S
 
     return function
 
@@ -181,18 +193,26 @@ def correlation(
     ``own`` is ⟨L, A⟩, the same statistic of S with itself, and A is :func:`contraction_weights` of L. ⟨K, A_K⟩ is
     quadratic in K with gradient 2 A_K.
     """
-    options: dict[str, Any] = {"estimator": estimator, "row_weights": row_weights, "operator": operator}
+    options: dict[str, Any] = {
+        "estimator": estimator,
+        "row_weights": row_weights,
+        "operator": operator,
+    }
 
     def function(gram: Tensor) -> tuple[Tensor, Tensor]:
         own_weights = contraction_weights(gram, **options)
         own_z = own_product(gram, own_weights, **options)
-        smallest = smallest_own(gram, rows=gram.shape[-1] if operator is None else 1, row_weights=row_weights)
+        smallest = smallest_own(
+            gram, rows=gram.shape[-1] if operator is None else 1, row_weights=row_weights
+        )
         root = inverse_root(own_z, own, smallest)
         value = (gram * weights).sum((-2, -1)) * root
         share = (value / own_z.clamp_min(smallest)).neg_()
         if value.shape != gram.shape[:-2]:  # one representation against several attributes
             return value, share[..., None, None] * own_weights + root[..., None, None] * weights
-        return value, own_weights.mul_(share[..., None, None]).addcmul_(weights, root[..., None, None])
+        return value, own_weights.mul_(share[..., None, None]).addcmul_(
+            weights, root[..., None, None]
+        )
 
     return function
 
@@ -216,7 +236,9 @@ class _KnownGradient(torch.autograd.Function):
         return value.clone()
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Tensor, ...], output: Tensor) -> None:  # torch.func.grad needs it apart
+    def setup_context(
+        ctx: Any, inputs: tuple[Tensor, ...], output: Tensor
+    ) -> None:  # torch.func.grad needs it apart
         ctx.save_for_backward(inputs[2])
         ctx.shape = inputs[0].shape
 
@@ -306,11 +328,17 @@ def _weighted_slope(kind: type, gram: Tensor, gradient: Tensor) -> Tensor:
     if kind is InverseMultiquadric:
         return gram.pow(3).mul(gradient)
     # A tensor of zeros, not a number: a number would be copied to the device, which cannot be captured.
-    return torch.where(gram > 0, gradient / gram.clamp_min(torch.finfo(gram.dtype).tiny), torch.zeros_like(gram))
+    return torch.where(
+        gram > 0, gradient / gram.clamp_min(torch.finfo(gram.dtype).tiny), torch.zeros_like(gram)
+    )
 
 
 def gram_term(
-    z: Tensor | Frame, kernel: Gram | ExpandedDistance, function: GramFunction, *, factor: float = 1.0
+    z: Tensor | Frame,
+    kernel: Gram | ExpandedDistance,
+    function: GramFunction,
+    *,
+    factor: float = 1.0,
 ) -> GradientTerm | Tensor:
     """Return ``factor`` times ``function`` at k(Z, Z), ``(..., n, d) -> (...)``, as a term of a loss.
 
@@ -327,17 +355,25 @@ def gram_term(
     """
     bandwidth = getattr(kernel, "bandwidth", 1.0)
     learned = isinstance(bandwidth, Tensor) and bandwidth.requires_grad
-    if learned or not isinstance(kernel, Gaussian | InverseMultiquadric | MultiScale | ExpandedDistance):
+    if learned or not isinstance(
+        kernel, Gaussian | InverseMultiquadric | MultiScale | ExpandedDistance
+    ):
         assert isinstance(z, Tensor)
         assert not isinstance(kernel, ExpandedDistance)
         gram = kernel(z)
         value, gradient = function(gram.detach())
-        return factor * (_KnownGradient.apply(gram, value, gradient) if gram.requires_grad else value)
+        return factor * (
+            _KnownGradient.apply(gram, value, gradient) if gram.requires_grad else value
+        )
     frame, kind = z if isinstance(z, Frame) else Frame(z, z.detach(), None), type(kernel)
     needs_gradient = torch.is_grad_enabled() and frame.at.requires_grad
     with torch.no_grad():
         # A number becomes a tensor on the device by filling one: copying it there cannot be captured.
-        sigma = bandwidth.to(frame.u) if isinstance(bandwidth, Tensor) else frame.u.new_full((), float(bandwidth))
+        sigma = (
+            bandwidth.to(frame.u)
+            if isinstance(bandwidth, Tensor)
+            else frame.u.new_full((), float(bandwidth))
+        )
         scale = sigma[..., None, None]
         if frame.back is None:
             if kind is MultiScale:
@@ -349,16 +385,22 @@ def gram_term(
             u = frame.u
             precision = scale**-2
             exponent = frame.exponents.mul_(precision)
-            del frame.exponents  # they are overwritten, and computed again if there is another criterion
+            del (
+                frame.exponents
+            )  # they are overwritten, and computed again if there is another criterion
         gram = _radial(kind, exponent, u)
         if kind is MultiScale:
             gram, derivative = multi_scale_grams(gram, (1.0, 4.0))
         value, gradient = function(gram)
         if not needs_gradient:
             return factor * value
-        slope = derivative * gradient if kind is MultiScale else _weighted_slope(kind, gram, gradient)
+        slope = (
+            derivative * gradient if kind is MultiScale else _weighted_slope(kind, gram, gradient)
+        )
         mass = slope.sum(-1)
-        direction = torch.addcmul(slope @ u, mass.unsqueeze(-1), u, value=-1.0)  # Σ_j W_ij (u_j − u_i)
+        direction = torch.addcmul(
+            slope @ u, mass.unsqueeze(-1), u, value=-1.0
+        )  # Σ_j W_ij (u_j − u_i)
         if frame.back is not None:
             direction = frame.back(direction)
         sign = -2.0 if kind is ExpandedDistance else 2.0
@@ -366,7 +408,12 @@ def gram_term(
 
 
 def output_term(
-    output: Tensor, weights: Tensor, own: Tensor | None, *, row_weights: Tensor | None = None, factor: float = 1.0
+    output: Tensor,
+    weights: Tensor,
+    own: Tensor | None,
+    *,
+    row_weights: Tensor | None = None,
+    factor: float = 1.0,
 ) -> GradientTerm:
     """Return HSIC of a score ``(..., n)`` with a linear kernel, f'Af; the normalized form divides by Var(f)·√``own``.
 
@@ -417,7 +464,11 @@ def dependence(
     operator : callable, optional
         That of HSIC given a third variable, in place of ``estimator`` and ``row_weights``.
     """
-    options: dict[str, Any] = {"estimator": estimator, "row_weights": row_weights, "operator": operator}
+    options: dict[str, Any] = {
+        "estimator": estimator,
+        "row_weights": row_weights,
+        "operator": operator,
+    }
     plain = not normalized and operator is None
     factor = unit_factor(z.shape[-2], estimator, row_weights) if plain else 1.0
 
@@ -441,10 +492,14 @@ def sum_factors(total: Tensor, estimator: str) -> tuple[Tensor, Tensor, Tensor]:
     return 1.0 / (total - 2.0), 1.0 / ((total - 1.0) * (total - 2.0)), 1.0 / (total * (total - 3.0))
 
 
-def from_sums(product: Tensor, k: Tensor, l: Tensor, weights: Tensor, *, estimator: str = "biased") -> Tensor:
+def from_sums(
+    product: Tensor, k: Tensor, l: Tensor, weights: Tensor, *, estimator: str = "biased"
+) -> Tensor:
     """Return HSIC from Σ_ij w_i w_j K_ij L_ij and the row sums k_i = Σ_j w_j K_ij and l_i, without Gram matrices.
 
     For the unbiased form the weights are zero or one, and the sums leave out i = j.
     """
     share, both, scale = sum_factors(weights.sum(), estimator)
-    return (product - 2.0 * share * (weights @ (k * l)) + both * (weights @ k) * (weights @ l)) * scale
+    return (
+        product - 2.0 * share * (weights @ (k * l)) + both * (weights @ k) * (weights @ l)
+    ) * scale

@@ -181,7 +181,11 @@ def factor(kernel: Kernel, x: Tensor) -> Factor | None:
         return None
     if x.shape[1] > FEW_COLUMNS and not isinstance(kernel, Categorical | Product):
         return None
-    if x.shape[1] == 1 and not isinstance(kernel, Categorical) and len(x[: 8 * most].unique()) > most:
+    if (
+        x.shape[1] == 1
+        and not isinstance(kernel, Categorical)
+        and len(x[: 8 * most].unique()) > most
+    ):
         return None  # the interpolation has failed already, and there are more values than a factor may have columns
     return _pivoted(kernel, x, most=most)
 
@@ -196,7 +200,9 @@ def interpolated(
     middle, half = 0.5 * (low + high), 0.5 * (high - low)
     first = 1 if centered else 0
     if not bool(half > 0):
-        return Factor(low.new_zeros(1, 0), lambda x: 0.0 * x)  # keeps the graph: a collapsed Z has a gradient
+        return Factor(
+            low.new_zeros(1, 0), lambda x: 0.0 * x
+        )  # keeps the graph: a collapsed Z has a gradient
 
     def functions(count: int, x: Tensor) -> Tensor:
         return _polynomials((x[:, 0] - middle) / half, first, count)
@@ -218,7 +224,9 @@ def interpolated(
                 return None
             values, vectors = torch.linalg.eigh(table[first:degrees, first:degrees])
             kept = values > _EIGENVALUE * values[-1:]  # the largest, if there is any
-            return Factor(vectors[:, kept] * values[kept].sqrt(), partial(functions, degrees - first))
+            return Factor(
+                vectors[:, kept] * values[kept].sqrt(), partial(functions, degrees - first)
+            )
         nodes *= 2
     return None
 
@@ -279,7 +287,9 @@ def _pivoted(kernel: Kernel, x: Tensor, *, most: int) -> Factor | None:
     n = len(x)
     candidates = x[spaced_rows(n, _CANDIDATES, x.device)]
     for _ in range(_ROUNDS):
-        columns, pivots, enough = pivoted_cholesky(kernel(candidates), share=_LEFT, most=most, early=_EARLY_LEFT)
+        columns, pivots, enough = pivoted_cholesky(
+            kernel(candidates), share=_LEFT, most=most, early=_EARLY_LEFT
+        )
         if not enough:
             return None
         landmarks = candidates[pivots]
@@ -307,15 +317,21 @@ class ThinPair:
     factor_s: Factor
     weights: Tensor
 
-    def over_rows(self, function: Callable[..., tuple[Tensor, ...]], *, root: bool = True) -> tuple[Tensor, ...]:
+    def over_rows(
+        self, function: Callable[..., tuple[Tensor, ...]], *, root: bool = True
+    ) -> tuple[Tensor, ...]:
         """Return the sums over blocks of rows of ``function`` of the features of Z and S and the weights, a column."""
 
         def part(weights: Tensor, z: Tensor, s: Tensor) -> tuple[Tensor, ...]:
             return function(self.factor_z(z, root=root), self.factor_s(s, root=root), weights)
 
         blocks = (x.split(_BLOCK) for x in (self.weights.unsqueeze(-1), self.z, self.s))
-        parts = (recomputed(partial(part, weights), z, s) for weights, z, s in zip(*blocks, strict=True))
-        return reduce(lambda total, more: tuple(a + b for a, b in zip(total, more, strict=True)), parts)
+        parts = (
+            recomputed(partial(part, weights), z, s) for weights, z, s in zip(*blocks, strict=True)
+        )
+        return reduce(
+            lambda total, more: tuple(a + b for a, b in zip(total, more, strict=True)), parts
+        )
 
     def product(self) -> Tensor:
         """Return Σ w φψᵀ."""
@@ -342,7 +358,9 @@ def thin_pair(
             return None
         found.append(features)
     weights = torch.ones_like(z[:, 0].detach()) if weights is None else weights.double()
-    factor_s, factor_z = (features.centered(x.detach(), weights) for features, x in zip(found, (s, z), strict=True))
+    factor_s, factor_z = (
+        features.centered(x.detach(), weights) for features, x in zip(found, (s, z), strict=True)
+    )
     return ThinPair(z, s, factor_z, factor_s, weights)
 
 
@@ -445,7 +463,9 @@ def _over_pairs(
     total = x.new_zeros(())
     for part in rows.view(3, -1, _DIRECT).split(2**8, dim=1):
         weight, *columns = part.unbind()
-        values = direct(*((column.unsqueeze(-1) - column.unsqueeze(-2)).abs_() for column in columns))
+        values = direct(
+            *((column.unsqueeze(-1) - column.unsqueeze(-2)).abs_() for column in columns)
+        )
         total += ((values @ weight.unsqueeze(-1)).squeeze(-1) * weight).sum()
     place = torch.argsort(rows[2]).unsqueeze(0)
     while place.shape[1] > _DIRECT:  # a stable split leads from one level to the next
@@ -453,7 +473,9 @@ def _over_pairs(
         upper = (place & half) != 0
         weight, left, right = (row[place] for row in rows)
         total += 2.0 * across(weight, left, right, upper)
-        place = torch.stack([place[~upper].view(-1, half), place[upper].view(-1, half)], 1).view(-1, half)
+        place = torch.stack([place[~upper].view(-1, half), place[upper].view(-1, half)], 1).view(
+            -1, half
+        )
     return total
 
 
@@ -539,7 +561,12 @@ def _from_sorted_columns(
     gradient = torch.is_grad_enabled() and (z.requires_grad or s.requires_grad)
     if gradient or z.shape[1] > 1:
         return None
-    if isinstance(kernel_z, Distance) and isinstance(kernel_s, Distance) and s.shape[1] == 1 and weights is None:
+    if (
+        isinstance(kernel_z, Distance)
+        and isinstance(kernel_s, Distance)
+        and s.shape[1] == 1
+        and weights is None
+    ):
         x, y = (column[:, 0].double() - column.double().mean() for column in (z, s))
         # A column with itself: Σ_ij (x_i − x_j)² = 2n Σ_i x_i² of the centred column.
         product = 2.0 * len(x) * x.square().sum() if s is z else sum_of_products(x, y)
@@ -552,7 +579,11 @@ def _from_sorted_columns(
         return None
     order = z[:, 0].argsort()
     x, y = z[order, 0].double(), s[order].double()
-    p = torch.full_like(x, 1.0 if estimator == "unbiased" else 1.0 / len(x)) if weights is None else weights[order]
+    p = (
+        torch.full_like(x, 1.0 if estimator == "unbiased" else 1.0 / len(x))
+        if weights is None
+        else weights[order]
+    )
     sigma = float(kernel_z.bandwidth)
     rows_k = laplacian_times(x, p, sigma)
     if isinstance(kernel_s, Laplacian) and y.shape[1] == 1:
@@ -567,7 +598,9 @@ def _from_sorted_columns(
             return None
         psi = features(y)
         psi = psi - (p @ psi) / p.sum()
-        product = torch.stack([(part * laplacian_times(x, part, sigma)).sum() for part in (psi.mT * p).split(8)]).sum()
+        product = torch.stack(
+            [(part * laplacian_times(x, part, sigma)).sum() for part in (psi.mT * p).split(8)]
+        ).sum()
         rows_l = torch.zeros_like(p)  # the weighted features sum to zero
         diagonal = psi.square().sum(-1)
     if estimator == "unbiased":

@@ -80,7 +80,9 @@ if triton is not None:
     # Rows of both
 
     @triton.jit
-    def _split_kernel(u, sigma, high, low, n, stored, d, UNIT: tl.constexpr, D: tl.constexpr, B: tl.constexpr):
+    def _split_kernel(
+        u, sigma, high, low, n, stored, d, UNIT: tl.constexpr, D: tl.constexpr, B: tl.constexpr
+    ):
         """Write the halves of the rows in units of the bandwidth; rows beyond n are far from everything.
 
         Half norms are stored over UNIT beside a constant UNIT: 8 keeps half a million in the range of float16, and 1
@@ -90,7 +92,9 @@ if triton is not None:
         rows = tl.program_id(1) * B + tl.arange(0, B)
         width = tl.arange(0, D)
         inside = (rows < n)[:, None] & (width < d)[None, :]
-        tile = tl.load(u + (model * n + rows)[:, None] * d + width[None, :], mask=inside, other=0.0).to(tl.float32)
+        tile = tl.load(
+            u + (model * n + rows)[:, None] * d + width[None, :], mask=inside, other=0.0
+        ).to(tl.float32)
         tile = tile * (1.2011224087864498 / tl.load(sigma + model)).to(tl.float32)
         tile = tl.minimum(tl.maximum(tile, -60000.0), 60000.0)
         first = tile.to(tl.float16)
@@ -116,7 +120,10 @@ if triton is not None:
         difference = tl.load(columns + rows)[:, None] - tl.load(columns + cols)[None, :]
         total = -difference * difference
         for c in range(1, P):
-            difference = tl.load(columns + c * stride + rows)[:, None] - tl.load(columns + c * stride + cols)[None, :]
+            difference = (
+                tl.load(columns + c * stride + rows)[:, None]
+                - tl.load(columns + c * stride + cols)[None, :]
+            )
             total -= difference * difference
         return tl.exp2(total)
 
@@ -164,7 +171,9 @@ if triton is not None:
             sum_kl += _grouped(left * l, BM, BN, GROUP)
         inside = rows < n
         tl.atomic_add(k_out + rows, tl.sum(sum_k, 1).to(tl.float64), mask=inside, sem="relaxed")
-        tl.atomic_add(l_out + rows, tl.sum(sum_both - sum_k, 1).to(tl.float64), mask=inside, sem="relaxed")
+        tl.atomic_add(
+            l_out + rows, tl.sum(sum_both - sum_k, 1).to(tl.float64), mask=inside, sem="relaxed"
+        )
         tl.atomic_add(kl_out + rows, tl.sum(sum_kl, 1).to(tl.float64), mask=inside, sem="relaxed")
 
     @triton.jit
@@ -201,7 +210,9 @@ if triton is not None:
         inside = rows < last_row
         width = tl.arange(0, D)
         target = g_out + (rows - first_row)[:, None] * D + width[None, :]
-        tl.atomic_add(target, g.to(tl.float64), mask=inside[:, None] & (width >= 0)[None, :], sem="relaxed")
+        tl.atomic_add(
+            target, g.to(tl.float64), mask=inside[:, None] & (width >= 0)[None, :], sem="relaxed"
+        )
 
     # Stacks of mini-batches
 
@@ -328,7 +339,11 @@ if triton is not None:
             pulled -= tl.sum(mass, 1)[:, None] * (i_high.to(tl.float32) + i_low.to(tl.float32))
             columns = tl.arange(0, D)
             inside = (rows < n)[:, None] & (columns < d)[None, :]
-            tl.store(direction + (model * n + rows)[:, None] * d + columns[None, :], pulled * outer, mask=inside)
+            tl.store(
+                direction + (model * n + rows)[:, None] * d + columns[None, :],
+                pulled * outer,
+                mask=inside,
+            )
         else:
             tl.store(at + n, tl.sum(squares_k, 1), mask=rows < n)
             tl.store(at + 2 * n, tl.sum(squares_l, 1), mask=rows < n)
@@ -348,7 +363,9 @@ if triton is not None:
         for start in range(0, n, B):
             cols = start + tl.arange(0, B)
             other = tl.load(output + model * n + cols, mask=cols < n, other=0.0) - mean
-            l = _attribute_gram(t, stride, model, rows, cols, n, P, tl.zeros([N, B], dtype=tl.float32))
+            l = _attribute_gram(
+                t, stride, model, rows, cols, n, P, tl.zeros([N, B], dtype=tl.float32)
+            )
             smooth += tl.sum(l * other[None, :], 1)
         smooth = tl.where(rows < n, smooth - tl.sum(tl.where(rows < n, smooth, 0.0), 0) / n, 0.0)
         cross = tl.sum(f * smooth, 0)
@@ -364,7 +381,9 @@ if triton is not None:
         tl.store(direction + model * n + rows, smooth * unit, mask=rows < n)
 
     @triton.jit
-    def _median_kernel(u, old, out, n, d, place, tiny, half, rate, D: tl.constexpr, B: tl.constexpr):
+    def _median_kernel(
+        u, old, out, n, d, place, tiny, half, rate, D: tl.constexpr, B: tl.constexpr
+    ):
         """Write the ``place``-th smallest distance between ``half`` rows and the next ones, mixed with ``old``."""
         model = tl.program_id(0)
         rows = tl.arange(0, B)
@@ -378,7 +397,9 @@ if triton is not None:
         left = tl.where(kept, left - mean[None, :], 0.0)
         right = tl.where(kept, right - mean[None, :], 0.0)
         product = tl.dot(left, tl.trans(right), input_precision="tf32x3")
-        squared = tl.sum(left * left, 1)[:, None] + tl.sum(right * right, 1)[None, :] - 2.0 * product
+        squared = (
+            tl.sum(left * left, 1)[:, None] + tl.sum(right * right, 1)[None, :] - 2.0 * product
+        )
         squared = tl.maximum(squared, 0.0)
         inside = (rows < half)[:, None] & (rows < half)[None, :]
         # The order of positive floats is that of their bits: find the bits of the median from the first to the last.
@@ -404,7 +425,12 @@ def _has_triton(device: int) -> bool:
 
 def can_fuse(z: Tensor, s: Tensor, kernel_z: Kernel, kernel_s: Kernel) -> bool:
     """Return whether the fused kernels can compute HSIC of these samples with these kernels."""
-    if not z.is_cuda or z.dtype != torch.float32 or s.requires_grad or not _has_triton(z.device.index or 0):
+    if (
+        not z.is_cuda
+        or z.dtype != torch.float32
+        or s.requires_grad
+        or not _has_triton(z.device.index or 0)
+    ):
         return False
     for kernel in (kernel_z, kernel_s):
         if not isinstance(kernel, Gaussian) or (
@@ -442,14 +468,24 @@ def fused_hsic(
     n, d = z.shape
     x, y = z.detach(), s.detach()
     sigma_z, sigma_s = (
-        torch.as_tensor(k.bandwidth, dtype=torch.float64, device=z.device) for k in (kernel_z, kernel_s)
+        torch.as_tensor(k.bandwidth, dtype=torch.float64, device=z.device)
+        for k in (kernel_z, kernel_s)
     )
     # Both samples as the kernels read them: scaled and padded, Z split into halves and S column by column.
     stored = 256 * (-(-n // 256) + 1)  # room for one empty tile beyond the last
     width = _width(d)
     high, low = torch.empty(2, stored, width, dtype=torch.float16, device=z.device)
     _split_kernel[(1, stored // _BATCH_TILE)](
-        (x - x.mean(0)).contiguous(), sigma_z, high, low, n, stored, d, UNIT=1.0, D=width, B=_BATCH_TILE
+        (x - x.mean(0)).contiguous(),
+        sigma_z,
+        high,
+        low,
+        n,
+        stored,
+        d,
+        UNIT=1.0,
+        D=width,
+        B=_BATCH_TILE,
     )
     columns = s.new_full((s.shape[1], stored), 1e18)
     # Squares are summed without the factor ½.
@@ -457,7 +493,10 @@ def fused_hsic(
     # The mean of the half norms of Z, bounds on the exponents of Z and S, and the means of some kernel values.
     norms = high[:n, d : d + 3].sum(-1, dtype=torch.float64).neg_()
     step = max(1, n // 512)
-    means = [kernel(some[: 512 * step : step].double()).mean() for kernel, some in ((kernel_z, x), (kernel_s, y))]
+    means = [
+        kernel(some[: 512 * step : step].double()).mean()
+        for kernel, some in ((kernel_z, x), (kernel_s, y))
+    ]
     largest_s = columns[:, :n].square().sum(0).amax().double()
     sizes = [norms.mean(), 4.0 * norms.amax(), 4.0 * largest_s, *means]
     norm, exponent, exponent_s, mean_z, mean_s = torch.stack(sizes).tolist()
@@ -470,8 +509,15 @@ def fused_hsic(
     # Offsets near the mean, so that the sums stay small: where few rows are averaged, rounding does not average out.
     # They are multiples of 2^-10, so that 1 − offset is exact in float32 too.
     few = n < _MANY_ROWS
-    offset_z, offset_s = (round(mean * 1024.0) / 1024.0 if few else 0.0 for mean in (mean_z, mean_s))
-    options = {"D": width, "P": len(columns), "WEIGHTED": few or row_weights is not None, "num_warps": 4}
+    offset_z, offset_s = (
+        round(mean * 1024.0) / 1024.0 if few else 0.0 for mean in (mean_z, mean_s)
+    )
+    options = {
+        "D": width,
+        "P": len(columns),
+        "WEIGHTED": few or row_weights is not None,
+        "num_warps": 4,
+    }
     sums = torch.zeros(3, n, dtype=torch.float64, device=z.device)
     bm, bn, group = 64, 64, 8  # measured on an H200
     # Three tiles of wide rows in flight do not fit into the shared memory of a multiprocessor: 227 KiB on an H200.
@@ -518,7 +564,12 @@ def fused_hsic(
 
 def can_fuse_batch(u: Tensor) -> bool:
     """Return whether the kernels take rows ``(models, n, d)``: float32 on a GPU with Triton, and not too many."""
-    if not u.is_cuda or u.dtype != torch.float32 or u.ndim != 3 or not _has_triton(u.device.index or 0):
+    if (
+        not u.is_cuda
+        or u.dtype != torch.float32
+        or u.ndim != 3
+        or not _has_triton(u.device.index or 0)
+    ):
         return False
     return u.shape[-1] <= BATCH_DIMENSION and u.shape[-2] <= BATCH_ROWS and u.numel() < 2**30
 
@@ -572,7 +623,9 @@ def fused_batch_term(
     return GradientTerm(value, frame.at, direction, 2.0 * factor / _ROOT_LOG2_E), own
 
 
-def fused_output_term(output: Tensor, t: Tensor, own: Tensor, *, normalized: bool, factor: float) -> GradientTerm:
+def fused_output_term(
+    output: Tensor, t: Tensor, own: Tensor, *, normalized: bool, factor: float
+) -> GradientTerm:
     """Return HSIC of a score ``(models, n)`` with a linear kernel, fᵀHLHf times ``factor``, as a term of a loss.
 
     The normalized form divides by |Hf|²·√own, where ``own`` is ⟨HLH, HLH⟩; see :func:`fused_batch_term` for ``t``.

@@ -118,10 +118,14 @@ def read_given(given: ArrayLike, n: int, *, by_type: bool = False, name: str = "
         given = given.detach().cpu().numpy()
     given = given if hasattr(given, "iloc") else np.asarray(given)
     if given.ndim not in (1, 2):
-        raise ValueError(f"{name} has shape {given.shape}: pass one row per sample, (n,) or (n, columns).")
+        raise ValueError(
+            f"{name} has shape {given.shape}: pass one row per sample, (n,) or (n, columns)."
+        )
     table = pd.DataFrame(given)  # each column keeps its type
     if len(table) != n:
-        raise ValueError(f"{name} has {len(table)} rows but z has {n}: both need one row per sample.")
+        raise ValueError(
+            f"{name} has {len(table)} rows but z has {n}: both need one row per sample."
+        )
     if table.shape[1] == 0:
         raise ValueError(f"{name} has no columns: at least one is needed.")
     codes = np.zeros(n, dtype=np.int64)
@@ -129,21 +133,33 @@ def read_given(given: ArrayLike, n: int, *, by_type: bool = False, name: str = "
     for _, column in table.items():
         if bool(column.isna().any()):
             missing = int(column.isna().sum())
-            raise ValueError(f"{name} has {missing} missing values: drop those rows or name a category.")
+            raise ValueError(
+                f"{name} has {missing} missing values: drop those rows or name a category."
+            )
         date = pd.api.types.is_datetime64_any_dtype(column)
-        number = date or (pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column))
+        number = date or (
+            pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
+        )
         if number:
-            values: np.ndarray = (column.astype("int64") if date else column).to_numpy(dtype=np.float64)
+            values: np.ndarray = (column.astype("int64") if date else column).to_numpy(
+                dtype=np.float64
+            )
         else:
             values = np.asarray(pd.factorize(column)[0])
         if not np.isfinite(values).all():
             raise ValueError(f"{name} has infinite values: drop those rows first.")
         unique, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
         few = len(unique) <= LABELS and n >= ROWS_PER_LABEL * len(unique)
-        if not number or len(unique) == 1 or (pd.api.types.is_integer_dtype(column) if by_type else few):
+        if (
+            not number
+            or len(unique) == 1
+            or (pd.api.types.is_integer_dtype(column) if by_type else few)
+        ):
             codes = np.unique(codes * len(unique) + inverse, return_inverse=True)[1]
         else:
-            numbers.append(ndtri((np.cumsum(counts) - 0.5 * counts)[inverse] / n))  # midranks less one half
+            numbers.append(
+                ndtri((np.cumsum(counts) - 0.5 * counts)[inverse] / n)
+            )  # midranks less one half
     scores = np.stack(numbers, axis=1) if numbers else np.zeros((n, 0))
     return Given(torch.as_tensor(codes), torch.as_tensor(scores))
 
@@ -191,7 +207,9 @@ def given_kernel(c: Tensor, *, mixed: bool, scale: float = 1.0) -> GivenKernel:
 # HSIC given C -------------------------------------------------------------------------------------------------------
 
 
-def group_operator(codes: Tensor, weights: Tensor | None = None, *, minimum_rows: int = 2) -> Operator:
+def group_operator(
+    codes: Tensor, weights: Tensor | None = None, *, minimum_rows: int = 2
+) -> Operator:
     """Return the operator of a discrete C: centering within groups, and the share of each group.
 
     Parameters
@@ -214,7 +232,12 @@ def group_operator(codes: Tensor, weights: Tensor | None = None, *, minimum_rows
         grand = member @ (w.unsqueeze(-1) * row) / share
         row = torch.sub(row, grand, alpha=0.5)
         # Rows i and j are of one group, so the share is that of either.
-        factor = member * (w.unsqueeze(-1) / share) * w.unsqueeze(-2) * (count >= minimum_rows).unsqueeze(-1)
+        factor = (
+            member
+            * (w.unsqueeze(-1) / share)
+            * w.unsqueeze(-2)
+            * (count >= minimum_rows).unsqueeze(-1)
+        )
         return factor * (gram - row - row.mT)
 
     return operator
@@ -241,7 +264,9 @@ def smooth_operator(features: Tensor, local: Tensor, weights: Tensor | None = No
     eye = torch.eye(features.shape[-1], dtype=features.dtype, device=features.device)
     factor, _ = torch.linalg.cholesky_ex(weighted @ centered + RIDGE * eye)
     half = torch.linalg.solve_triangular(factor, weighted, upper=False)
-    hat = torch.linalg.solve_triangular(factor.mT, half, upper=True)  # coefficients of a function of the rows
+    hat = torch.linalg.solve_triangular(
+        factor.mT, half, upper=True
+    )  # coefficients of a function of the rows
     pairs = local * column * column.mT
 
     def residual(matrix: Tensor) -> Tensor:
@@ -309,7 +334,13 @@ def conditional_hsic(
     n = z.shape[-2]
     found = read_given(given, n, by_type=True)
     weights = row_weights(z, mask, sample_weight)
-    require_memory(z, n, batch=z.shape[:-2].numel(), copies=8, advice="Use fewer rows, or a mini-batch of them.")
+    require_memory(
+        z,
+        n,
+        batch=z.shape[:-2].numel(),
+        copies=8,
+        advice="Use fewer rows, or a mini-batch of them.",
+    )
     kernel_z = resolve_kernel(kernel_z, z, name="kernel_z")
     kernel_s = resolve_kernel(kernel_s, s, name="kernel_s")
     if found.discrete:
@@ -317,7 +348,11 @@ def conditional_hsic(
     else:
         c = found.rows.to(z)
         kernel = given_kernel(c, mixed=found.mixed)
-        operator = smooth_operator(landmark_features(kernel, c, GIVEN_FEATURES)(c), kernel(c), weights)
+        operator = smooth_operator(
+            landmark_features(kernel, c, GIVEN_FEATURES)(c), kernel(c), weights
+        )
     normalized = estimator == "normalized"
-    value = dependence(z, s, kernel_z=kernel_z, kernel_s=kernel_s, normalized=normalized, operator=operator)
+    value = dependence(
+        z, s, kernel_z=kernel_z, kernel_s=kernel_s, normalized=normalized, operator=operator
+    )
     return require_value(value, "conditional_hsic").clamp_min(0.0)

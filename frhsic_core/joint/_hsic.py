@@ -28,9 +28,22 @@ from frhsic_core._arrays import (
     same_kind,
 )
 from frhsic_core._choices import one_of
-from frhsic_core.joint._contraction import ESTIMATORS, dependence, from_sums, inverse_root, smallest_own
+from frhsic_core.joint._contraction import (
+    ESTIMATORS,
+    dependence,
+    from_sums,
+    inverse_root,
+    smallest_own,
+)
 from frhsic_core.joint._factors import FEW_COLUMNS, SORTED_ROWS, THIN_ROWS, thin_hsic
-from frhsic_core.kernels import Distance, Kernel, Linear, resolve_kernel, with_bandwidths, without_units
+from frhsic_core.kernels import (
+    Distance,
+    Kernel,
+    Linear,
+    resolve_kernel,
+    with_bandwidths,
+    without_units,
+)
 
 FORMS = ("biased", "unbiased", "normalized")
 CHUNK = 2048  # rows of a block of a matrix that is not held whole
@@ -107,7 +120,12 @@ def hsic(
     0.0
     """
     one_of("estimator", estimator, ESTIMATORS)
-    options: dict[str, Any] = {"kernel_z": kernel_z, "kernel_s": kernel_s, "mask": mask, "sample_weight": sample_weight}
+    options: dict[str, Any] = {
+        "kernel_z": kernel_z,
+        "kernel_s": kernel_s,
+        "mask": mask,
+        "sample_weight": sample_weight,
+    }
     return criterion(z, s, estimator=estimator, check_finite=check_finite, **options)
 
 
@@ -136,45 +154,64 @@ def criterion(
     weights = row_weights(z, mask, sample_weight)
     if unbiased and weights is not None:
         if sample_weight is not None:
-            raise ValueError("sample_weight needs estimator='biased': the unbiased form exists for masks only.")
+            raise ValueError(
+                "sample_weight needs estimator='biased': the unbiased form exists for masks only."
+            )
         weights = (weights > 0).to(z.dtype)
         if bool((weights.sum(-1) < 4).any()):
-            raise ValueError(f"mask keeps {int(weights.sum(-1).min())} rows: the unbiased estimator needs at least 4.")
+            raise ValueError(
+                f"mask keeps {int(weights.sum(-1).min())} rows: the unbiased estimator needs at least 4."
+            )
     # These kernels measure from the origin. It drops out of HSIC, and one far from the sample would cost digits.
     z, s = (
         x - x.detach().mean(-2, keepdim=True) if isinstance(kernel, Linear | Distance) else x
         for x, kernel in ((z, kernel_z), (s, kernel_s))
     )
-    if normalized:  # a ratio has no units; those of a kernel without a bandwidth would leave the range
+    if (
+        normalized
+    ):  # a ratio has no units; those of a kernel without a bandwidth would leave the range
         z, s = without_units(z, kernel_z), without_units(s, kernel_s)
     n, dtype = z.shape[-2], z.dtype
     sides: dict[str, Any] = {"kernel_z": kernel_z, "kernel_s": kernel_s, "row_weights": weights}
     entry = one_entry(z, s, **sides)
     learned = entry.requires_grad
     enough = n >= (SORTED_ROWS if isinstance(kernel_z, Distance) else THIN_ROWS)
-    wide = any(hasattr(k, "bandwidth") and x.shape[-1] > FEW_COLUMNS for k, x in ((kernel_z, z), (kernel_s, s)))
+    wide = any(
+        hasattr(k, "bandwidth") and x.shape[-1] > FEW_COLUMNS
+        for k, x in ((kernel_z, z), (kernel_s, s))
+    )
     value: Tensor | None = None
     if learned:
         advice = "A learned bandwidth needs whole matrices: pass a random subset of the rows."
         require_memory(z, n, batch=entry.numel(), copies=12, advice=advice)
     elif enough and not wide:
-        value = each_element(partial(thin_hsic, estimator=estimator), z, s, **sides, normalized=normalized)
-    if value is None and (learned or (n <= DENSE_ROWS and fits_memory(z, 6 * n * n * entry.numel()))):
+        value = each_element(
+            partial(thin_hsic, estimator=estimator), z, s, **sides, normalized=normalized
+        )
+    if value is None and (
+        learned or (n <= DENSE_ROWS and fits_memory(z, 6 * n * n * entry.numel()))
+    ):
         value = dependence(z, s, **sides, estimator=estimator, normalized=normalized)
     if value is None and z.is_cuda and not normalized:
         from frhsic_core.joint._fused import can_fuse, fused_hsic
 
         if can_fuse(z, s, kernel_z, kernel_s):
             value = each_element(partial(fused_hsic, estimator=estimator), z, s, **sides)
-            if value is None:  # a kernel far from the scale of the sample needs more digits than the fused kernels have
+            if (
+                value is None
+            ):  # a kernel far from the scale of the sample needs more digits than the fused kernels have
                 z, s = z.double(), s.double()
     if value is None:
-        value = each_element(partial(streamed_hsic, estimator=estimator), z, s, **sides, normalized=normalized)
+        value = each_element(
+            partial(streamed_hsic, estimator=estimator), z, s, **sides, normalized=normalized
+        )
     assert value is not None
     value = value.to(dtype)
     if normalized or not unbiased:
         value = value.clamp(-1.0 if unbiased else 0.0, 1.0 if normalized else None)
-    return require_value(value, "normalized_hsic" if normalized else "hsic") if check_finite else value
+    return (
+        require_value(value, "normalized_hsic" if normalized else "hsic") if check_finite else value
+    )
 
 
 def streamed_hsic(
@@ -210,10 +247,16 @@ def streamed_hsic(
     """
     dtype = z.dtype
     weight = 1.0 if estimator == "unbiased" else 1.0 / len(z)
-    p = torch.full_like(z[:, 0], weight, dtype=torch.float64) if row_weights is None else row_weights.double()
+    p = (
+        torch.full_like(z[:, 0], weight, dtype=torch.float64)
+        if row_weights is None
+        else row_weights.double()
+    )
     kernels = kernel_z, kernel_s
     # HSIC does not depend on an offset. With one of the kernel's values all blocks of a constant sample are zero.
-    offsets = [kernel(x[:1], x[-1:]).detach().double() for kernel, x in zip(kernels, (z, s), strict=True)]
+    offsets = [
+        kernel(x[:1], x[-1:]).detach().double() for kernel, x in zip(kernels, (z, s), strict=True)
+    ]
 
     def block(p_left: Tensor, p_right: Tensor, *samples: Tensor) -> tuple[Tensor, ...]:
         diagonal = len(samples) == 2
@@ -221,10 +264,16 @@ def streamed_hsic(
         for i, (kernel, offset) in enumerate(zip(kernels, offsets, strict=True)):
             gram = kernel(*(x.to(dtype) for x in samples[i::2])).double() - offset
             if diagonal and estimator == "unbiased":
-                gram = gram.masked_fill(torch.eye(len(gram), dtype=torch.bool, device=gram.device), 0.0)
+                gram = gram.masked_fill(
+                    torch.eye(len(gram), dtype=torch.bool, device=gram.device), 0.0
+                )
             grams.append(gram)
         product = p_left @ (grams[0] * grams[1]) @ p_right * (1.0 if diagonal else 2.0)
-        return product, torch.stack([gram @ p_right for gram in grams]), torch.stack([p_left @ gram for gram in grams])
+        return (
+            product,
+            torch.stack([gram @ p_right for gram in grams]),
+            torch.stack([p_left @ gram for gram in grams]),
+        )
 
     # In float64, so that the gradients of the blocks add up in it as well.
     parts = list(zip(p.split(CHUNK), z.double().split(CHUNK), s.double().split(CHUNK), strict=True))
@@ -232,7 +281,9 @@ def streamed_hsic(
     sums = [torch.zeros_like(part[0]).expand(2, -1) for part in parts]
     for i, j in itertools.combinations_with_replacement(range(len(parts)), 2):
         other = parts[j][1:] if j > i else ()
-        more, right, left = recomputed(partial(block, parts[i][0], parts[j][0]), *parts[i][1:], *other)
+        more, right, left = recomputed(
+            partial(block, parts[i][0], parts[j][0]), *parts[i][1:], *other
+        )
         product = product + more
         sums[i] = sums[i] + right
         if j > i:
@@ -242,7 +293,11 @@ def streamed_hsic(
 
 
 def one_entry(
-    z: Tensor, s: Tensor, kernel_z: Kernel | None, kernel_s: Kernel | None, row_weights: Tensor | None = None
+    z: Tensor,
+    s: Tensor,
+    kernel_z: Kernel | None,
+    kernel_s: Kernel | None,
+    row_weights: Tensor | None = None,
 ) -> Tensor:
     """Return what one row contributes, ``(...)``, for its shape and its graph; a kernel may be unknown.
 
@@ -284,7 +339,9 @@ def each_element(
                 return None
             values.append(value)
         cross, *own = values
-        found.append(cross * inverse_root(own[0], own[1], smallest_own(z, rows=1)) if own else cross)
+        found.append(
+            cross * inverse_root(own[0], own[1], smallest_own(z, rows=1)) if own else cross
+        )
     return torch.stack(found).reshape(batch).to(z.dtype) if found else z.new_zeros(batch)
 
 
@@ -295,7 +352,9 @@ def elements(
     z, s = z.expand(*batch, *z.shape[-2:]), s.expand(*batch, *s.shape[-2:])
 
     def own(kernel: Any, i: tuple[int, ...]) -> Any:
-        return with_bandwidths(kernel, lambda b: b.expand(batch)[i] if isinstance(b, Tensor) and b.ndim else b)
+        return with_bandwidths(
+            kernel, lambda b: b.expand(batch)[i] if isinstance(b, Tensor) and b.ndim else b
+        )
 
     for i in itertools.product(*map(range, batch)):
         yield i, (z[i], s[i], own(kernel_z, i), own(kernel_s, i))
@@ -324,7 +383,12 @@ def normalized_hsic(
     >>> round(normalized_hsic([0.0, 1.0, 2.0, 3.0], [0.0, 2.0, 4.0, 6.0]), 6)
     1.0
     """
-    options: dict[str, Any] = {"kernel_z": kernel_z, "kernel_s": kernel_s, "mask": mask, "sample_weight": sample_weight}
+    options: dict[str, Any] = {
+        "kernel_z": kernel_z,
+        "kernel_s": kernel_s,
+        "mask": mask,
+        "sample_weight": sample_weight,
+    }
     return criterion(z, s, normalized=True, **options)
 
 
@@ -381,12 +445,18 @@ def distance_correlation(
             "pass squared=True, or estimator='biased'."
         )
     z, s = as_pair(z, s)  # distances between categories have no meaning
-    ratio = criterion(z, s, kernel_z=Distance(), kernel_s=Distance(), estimator=estimator, normalized=True)
+    ratio = criterion(
+        z, s, kernel_z=Distance(), kernel_s=Distance(), estimator=estimator, normalized=True
+    )
     if squared:
         return ratio
     # A plain root has the gradient NaN at zero.
     positive = ratio > 0
-    return torch.where(positive, torch.where(positive, ratio, torch.ones_like(ratio)).sqrt(), torch.zeros_like(ratio))
+    return torch.where(
+        positive,
+        torch.where(positive, ratio, torch.ones_like(ratio)).sqrt(),
+        torch.zeros_like(ratio),
+    )
 
 
 class HSICLoss(nn.Module):
@@ -473,11 +543,17 @@ class HSICLoss(nn.Module):
         penalty given a third variable, such as the label (equalized odds).
         """
         normalized = self.estimator == "normalized"
-        options: dict[str, Any] = {"mask": mask, "sample_weight": sample_weight, "normalized": normalized}
+        options: dict[str, Any] = {
+            "mask": mask,
+            "sample_weight": sample_weight,
+            "normalized": normalized,
+        }
         options |= {"kernel_z": self.kernel_z, "kernel_s": self.kernel_s}
         # Mixed precision would form the Gram matrices in half precision, where HSIC is lost in rounding.
         with torch.autocast(z.device.type if isinstance(z, Tensor) else "cpu", enabled=False):
-            return self.lam * criterion(z, s, estimator="biased" if normalized else self.estimator, **options)
+            return self.lam * criterion(
+                z, s, estimator="biased" if normalized else self.estimator, **options
+            )
 
     def extra_repr(self) -> str:
         """Show λ and the estimator when a model is printed."""

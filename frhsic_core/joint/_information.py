@@ -140,5 +140,7 @@ def standardized(x: Tensor, *, seed: int = 0) -> Tensor:
     alive = spread > 0
     x = torch.where(alive, x / torch.where(alive, spread, 1.0), 0.0)
     tied = (x.sort(-2).values.diff(dim=-2) == 0).any(-2, keepdim=True)
-    noise = torch.randn(x.shape[-2:], generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    noise = torch.randn(
+        x.shape[-2:], generator=torch.Generator().manual_seed(seed), dtype=torch.float64
+    )
     return x + _JITTER * (alive & tied) * noise.to(x.device)

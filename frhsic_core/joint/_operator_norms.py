@@ -15,7 +15,14 @@ import math
 import torch
 from torch import Tensor
 
-from frhsic_core._arrays import ArrayLike, as_pair, batch_shape, require_memory, require_value, same_kind
+from frhsic_core._arrays import (
+    ArrayLike,
+    as_pair,
+    batch_shape,
+    require_memory,
+    require_value,
+    same_kind,
+)
 from frhsic_core.joint._contraction import center
 from frhsic_core.kernels import Kernel, resolve_kernel
 
@@ -104,7 +111,9 @@ def khgr(
     z, s = as_pair(z, s)
     pair = ridge if isinstance(ridge, tuple | list) else (ridge, ridge)
     if len(pair) != 2:
-        raise ValueError(f"ridge has {len(pair)} values: pass one positive number, or two for (eta_Z, eta_S).")
+        raise ValueError(
+            f"ridge has {len(pair)} values: pass one positive number, or two for (eta_Z, eta_S)."
+        )
     if not all(math.isfinite(eta) and eta > 0 for eta in pair):
         raise ValueError(
             f"ridge is {ridge}: it must be positive; without regularisation the sample kHGR is one for every sample."
@@ -116,7 +125,11 @@ def khgr(
 
 
 def _norm(
-    z: Tensor, s: Tensor, kernels: tuple[Kernel | str | None, Kernel | str | None], ridges: list[float], name: str
+    z: Tensor,
+    s: Tensor,
+    kernels: tuple[Kernel | str | None, Kernel | str | None],
+    ridges: list[float],
+    name: str,
 ) -> tuple[Tensor, Tensor]:
     """Return the largest singular value of √f(K̃)√g(L̃), and zero with its gradient; ``(...)`` each.
 
@@ -139,13 +152,24 @@ def _norm(
         slope = torch.ones_like(value)  # √f'
         if ridge is not None:
             value, slope = value / (value + n * ridge), math.sqrt(n * ridge) / (value + n * ridge)
-        kept = max(1, int((value > 0).reshape(-1, n).any(0).sum()))  # the values ascend: the columns before are zero
-        sides.append((centered, vectors, slope.unsqueeze(-1), (vectors * value.sqrt().unsqueeze(-2))[..., -kept:]))
+        kept = max(
+            1, int((value > 0).reshape(-1, n).any(0).sum())
+        )  # the values ascend: the columns before are zero
+        sides.append(
+            (
+                centered,
+                vectors,
+                slope.unsqueeze(-1),
+                (vectors * value.sqrt().unsqueeze(-2))[..., -kept:],
+            )
+        )
     f, g = sides[0][-1], sides[1][-1]
     p, singular, q = torch.linalg.svd(f.mT @ g, full_matrices=False)
     sigma = singular[..., 0]
     change = torch.zeros_like(sigma)
-    for (centered, vectors, slope, _), direction in zip(sides, (g @ q.mT[..., :1], f @ p[..., :1]), strict=True):
+    for (centered, vectors, slope, _), direction in zip(
+        sides, (g @ q.mT[..., :1], f @ p[..., :1]), strict=True
+    ):
         along = vectors @ (slope * (vectors.mT @ direction))
         change = change + ((centered @ along) * along).sum((-2, -1))
     half = torch.where(sigma > 0, 0.5 / torch.where(sigma > 0, sigma, 1.0), 0.0)

@@ -45,10 +45,14 @@ def as_table(x: Any, *, name: str, exact: bool = False) -> np.ndarray:
         x = x.detach().cpu()
     raw = np.array(x, dtype=object) if isinstance(x, (list, tuple)) else np.asarray(x)
     entries = list(raw.flat) if raw.dtype.kind in "Oiu" else []
-    rational = len(entries) > 0 and all(isinstance(entry, (int, np.integer, Fraction)) for entry in entries)
+    rational = len(entries) > 0 and all(
+        isinstance(entry, (int, np.integer, Fraction)) for entry in entries
+    )
     if rational and (exact or any(isinstance(entry, Fraction) for entry in entries)):
         table = np.empty(raw.size, dtype=object)
-        table[:] = [entry if isinstance(entry, Fraction) else Fraction(int(entry)) for entry in entries]
+        table[:] = [
+            entry if isinstance(entry, Fraction) else Fraction(int(entry)) for entry in entries
+        ]
         return table.reshape(raw.shape)
     return as_tensor(x, name=name).double().numpy()
 
@@ -84,7 +88,10 @@ def wasserstein(difference: np.ndarray, distance: np.ndarray) -> float:
     >>> wasserstein(np.array([0.5, 0.0, -0.5]), line)
     1.0
     """
-    difference, distance = np.asarray(difference, dtype=np.float64), np.asarray(distance, dtype=np.float64)
+    difference, distance = (
+        np.asarray(difference, dtype=np.float64),
+        np.asarray(distance, dtype=np.float64),
+    )
     if not (np.isfinite(distance).all() and (distance >= 0.0).all()):
         raise ValueError("distance has negative, NaN or infinite entries: pass a metric.")
     sources, targets = np.flatnonzero(difference > 0.0), np.flatnonzero(difference < 0.0)
@@ -101,7 +108,9 @@ def wasserstein(difference: np.ndarray, distance: np.ndarray) -> float:
     marginals = coo_array((np.ones(2 * cost.size), (index, np.tile(variables, 2)))).tocsr()
     # One marginal constraint follows from the others; dropping it keeps rounding from making the program infeasible.
     right = np.concatenate([supply, demand])[:-1]
-    result = linprog(cost.ravel(), A_eq=marginals[:-1], b_eq=right, bounds=(0.0, None), method="highs-ds")
+    result = linprog(
+        cost.ravel(), A_eq=marginals[:-1], b_eq=right, bounds=(0.0, None), method="highs-ds"
+    )
     if result.status != 0:
         raise ArithmeticError(f"The transport program was not solved: {result.message}")
     return float(result.fun * mass)
@@ -140,12 +149,18 @@ class FiniteLaw:
         if table.ndim != 2 or table.size == 0:
             raise ValueError(f"probabilities has shape {table.shape}: pass a table (nz, ns).")
         if not is_exact(table) and not np.isfinite(table).all():
-            raise ValueError("probabilities has NaN or infinite entries: each must be a number in [0, 1].")
+            raise ValueError(
+                "probabilities has NaN or infinite entries: each must be a number in [0, 1]."
+            )
         if (table < 0).any():
-            raise ValueError(f"probabilities has a negative entry ({table.min()}): each must be zero or positive.")
+            raise ValueError(
+                f"probabilities has a negative entry ({table.min()}): each must be zero or positive."
+            )
         total = table.sum()
         if (total != 1) if is_exact(table) else abs(total - 1.0) > 1e-12:
-            raise ValueError(f"probabilities sum to {total}: they must sum to one; divide by their sum.")
+            raise ValueError(
+                f"probabilities sum to {total}: they must sum to one; divide by their sum."
+            )
         if (table.sum(0) == 0).any():
             empty = int(np.flatnonzero(table.sum(0) == 0)[0])
             raise ValueError(f"s value number {empty} has probability zero: leave it out.")
@@ -201,7 +216,9 @@ class FiniteLaw:
         """Draw ``z`` ``(*batch, n, d)`` and ``s`` ``(*batch, n)`` (``(*batch, n, p)`` for vector values)."""
         generator = as_generator(random_state)
         where = generator.device if generator is not None else device
-        cumulative = torch.as_tensor(self.probabilities.astype(np.float64).ravel().cumsum(), device=where)
+        cumulative = torch.as_tensor(
+            self.probabilities.astype(np.float64).ravel().cumsum(), device=where
+        )
         uniform = torch.rand(*batch, n, generator=generator, dtype=torch.float64, device=where)
         # Rounding can leave the cumulative sum below one; a draw above it belongs to the last cell that has any mass.
         last = int(np.flatnonzero(self.probabilities.ravel() > 0)[-1])
@@ -222,7 +239,9 @@ class FiniteLaw:
         else:
             matrix = as_table(kernel, name=name, exact=is_exact(self.probabilities))
         if matrix.shape != (len(points), len(points)):
-            raise ValueError(f"{name} has shape {matrix.shape}: pass shape ({len(points)}, {len(points)}).")
+            raise ValueError(
+                f"{name} has shape {matrix.shape}: pass shape ({len(points)}, {len(points)})."
+            )
         return matrix
 
     def gram_z(self, kernel_z: Gram) -> np.ndarray:
@@ -235,13 +254,16 @@ class FiniteLaw:
 
     def hsic(self, kernel_z: Gram, kernel_s: Gram) -> Any:
         """Return HSIC(Z, S) = Σ D_is·D_jt·K_ij·L_st, D the difference; a Fraction where everything is rational."""
-        difference, k, l = in_one_arithmetic(self.difference, self.gram_z(kernel_z), self.gram_s(kernel_s))
+        difference, k, l = in_one_arithmetic(
+            self.difference, self.gram_z(kernel_z), self.gram_s(kernel_s)
+        )
         return _plain(((k @ difference @ l) * difference).sum())
 
     def coco(self, kernel_z: Gram, kernel_s: Gram) -> float:
         """Return the largest Cov(f(Z), g(S)) over two unit balls, the top singular value of the cross-covariance."""
         difference, k, l = (
-            array.astype(np.float64) for array in (self.difference, self.gram_z(kernel_z), self.gram_s(kernel_s))
+            array.astype(np.float64)
+            for array in (self.difference, self.gram_z(kernel_z), self.gram_s(kernel_s))
         )
         return float(np.linalg.svd(_root(k) @ difference @ _root(l), compute_uv=False)[0])
 
@@ -274,13 +296,17 @@ class FiniteLaw:
     def expected_wasserstein(self) -> float:
         """Return E_S[W₁(P_{Z|S}, P_Z)], an upper bound of :meth:`wasserstein`."""
         distance, delta = euclidean_distances(self.z_points).numpy(), self.delta
-        return math.fsum(float(q) * wasserstein(delta[:, s], distance) for s, q in enumerate(self.p_s))
+        return math.fsum(
+            float(q) * wasserstein(delta[:, s], distance) for s, q in enumerate(self.p_s)
+        )
 
     def conditional_gap(self, head: ArrayLike) -> np.ndarray:
         """Return m_f(s) = E[f(Z) | S = s] − E f(Z), ``(ns,)``, for a head given by its values on ``z_values``."""
         values = as_table(head, name="head", exact=is_exact(self.probabilities))
         if values.shape != (len(self.z_points),):
-            raise ValueError(f"head has shape {values.shape}: pass {len(self.z_points)} values, one for each z.")
+            raise ValueError(
+                f"head has shape {values.shape}: pass {len(self.z_points)} values, one for each z."
+            )
         values, delta = in_one_arithmetic(values, self.delta)
         return values @ delta
 
@@ -298,10 +324,14 @@ class FiniteLaw:
             centring = np.eye(len(root)) - np.outer(root, root)
             matrix = centring @ matrix @ centring
         values, vectors = np.linalg.eigh(matrix)
-        keep = np.flatnonzero(values > len(root) * np.finfo(np.float64).eps * max(values[-1], 0.0))[::-1]
+        keep = np.flatnonzero(values > len(root) * np.finfo(np.float64).eps * max(values[-1], 0.0))[
+            ::-1
+        ]
         return FiniteMercer(values[keep], vectors[:, keep] / root[:, None])
 
-    def delta_coefficients(self, kernel_z: Gram, kernel_s: Gram, *, centered: bool = False) -> np.ndarray:
+    def delta_coefficients(
+        self, kernel_z: Gram, kernel_s: Gram, *, centered: bool = False
+    ) -> np.ndarray:
         """Return ‖⟨Δ, ψ_l⟩‖² in F_Z along :meth:`mercer`: times the eigenvalues they sum to HSIC."""
         system = self.mercer(kernel_s, centered=centered)
         along = (self.difference.astype(np.float64)) @ system.eigenfunctions
@@ -322,7 +352,9 @@ class FiniteLaw:
 def _points(values: ArrayLike, count: int, name: str) -> Tensor:
     table = as_table(values, name=name).astype(np.float64)
     if table.ndim == 0 or table.shape[0] != count:
-        raise ValueError(f"{name} has shape {table.shape} but probabilities has {count} of them: pass one for each.")
+        raise ValueError(
+            f"{name} has shape {table.shape} but probabilities has {count} of them: pass one for each."
+        )
     return torch.as_tensor(table.reshape(count, -1))
 
 

@@ -33,7 +33,9 @@ def gaussian_bandwidth(kernel: Any, *, name: str) -> float:
     bandwidth = kernel.bandwidth
     if isinstance(bandwidth, Tensor):
         if bandwidth.numel() != 1:
-            raise ValueError(f"{name} has a bandwidth of shape {tuple(bandwidth.shape)}: pass one bandwidth at a time.")
+            raise ValueError(
+                f"{name} has a bandwidth of shape {tuple(bandwidth.shape)}: pass one bandwidth at a time."
+            )
         bandwidth = bandwidth.item()
     return float(bandwidth)
 
@@ -90,7 +92,11 @@ class GaussianPair:
     def conditional_mmd(self, kernel_z: Gaussian, s: Any) -> np.ndarray:
         """Return MMD(P_{Z|S=s}, P_Z) at each s (any shape), in closed form."""
         at = np.asarray(s, dtype=np.float64)
-        return np.sqrt(formulas.conditional_squared_mmd(*self._terms(kernel_z), at, sqrt=np.sqrt, expm1=np.expm1))
+        return np.sqrt(
+            formulas.conditional_squared_mmd(
+                *self._terms(kernel_z), at, sqrt=np.sqrt, expm1=np.expm1
+            )
+        )
 
     def expected_squared_mmd(self, kernel_z: Gaussian) -> float:
         """Return E_S[MMD²(P_{Z|S}, P_Z)], the middle of Theorem 4.5 (``cor:hsic-mmd-equivalence``)."""
@@ -107,7 +113,9 @@ class GaussianPair:
         converges, to a number below E_S[MMD]. γ = 0 is the target itself.
         """
         if not (math.isfinite(bandwidth) and bandwidth >= 0.0):
-            raise ValueError(f"The smoothing bandwidth is {bandwidth}: pass zero (no smoothing) or a positive number.")
+            raise ValueError(
+                f"The smoothing bandwidth is {bandwidth}: pass zero (no smoothing) or a positive number."
+            )
         mean, q = self._terms(kernel_z)
         if q == 0.0:
             return 0.0
@@ -115,7 +123,11 @@ class GaussianPair:
         kappa = 1.0 / (1.0 + bandwidth * bandwidth)
         # √(MMD²) is a hyperbola near s = 0, bent at |s| ≈ √(κq)/κ: panels grow geometrically from there.
         bend = math.sqrt(q / kappa)
-        cuts = [bend * 3.0**j for j in range(int(math.log(REACH / bend, 3.0)) + 1)] if bend < REACH else []
+        cuts = (
+            [bend * 3.0**j for j in range(int(math.log(REACH / bend, 3.0)) + 1)]
+            if bend < REACH
+            else []
+        )
 
         def mmd(s: float) -> float:
             return math.sqrt(formulas.conditional_squared_mmd(mean, q, s, shrinkage=kappa))
@@ -134,7 +146,9 @@ class GaussianPair:
         """Return ρ_m² = ‖(I − P_m)Δ‖², P_m onto the first m eigenfunctions: the remainder of Theorem 4.5."""
         return _mercer.spectral_tail(self.mercer(kernel_s), *self._terms(kernel_z), m)
 
-    def centered_spectrum(self, kernel_z: Gaussian, kernel_s: Gaussian, *, m: int) -> CenteredSpectrum:
+    def centered_spectrum(
+        self, kernel_z: Gaussian, kernel_s: Gaussian, *, m: int
+    ) -> CenteredSpectrum:
         """Return the m leading eigenvalues of the centred operator, and Δ along its eigenfunctions."""
         return _mercer.centered_spectrum(self.mercer(kernel_s), *self._terms(kernel_z), m)
 

@@ -38,7 +38,9 @@ def eigenvalue(l: int, bandwidth: Number, *, sqrt: Function = math.sqrt) -> Numb
     1.0
     """
     omega = frequency(bandwidth, sqrt=sqrt)
-    ratio = 4 / (bandwidth * bandwidth * (omega + 1) * (omega + 1))  # (ω − 1)/(ω + 1) without cancellation
+    ratio = 4 / (
+        bandwidth * bandwidth * (omega + 1) * (omega + 1)
+    )  # (ω − 1)/(ω + 1) without cancellation
     return 2 / (omega + 1) * ratio**l
 
 
@@ -68,9 +70,14 @@ def delta_coefficient(
     result = paired * 2 * sqrt(omega / (scale * (1 - 2 * coupling)))
     if l % 2 == 0:
         x = coupling / (1 - coupling)
-        eta, tilted = (4 / b) / ((omega + 1) * (omega + 1)), (omega - 1 - 2 * x) / (omega + 1 + 2 * x)
+        eta, tilted = (
+            (4 / b) / ((omega + 1) * (omega + 1)),
+            (omega - 1 - 2 * x) / (omega + 1 + 2 * x),
+        )
         mean = sqrt(omega) * 2 * math.comb(l, l // 2)
-        cross = (eta * tilted / 4) ** (l // 2) / sqrt((omega + 1) * (omega + 1 + 2 * x) * (1 - coupling))
+        cross = (eta * tilted / 4) ** (l // 2) / sqrt(
+            (omega + 1) * (omega + 1 + 2 * x) * (1 - coupling)
+        )
         result += mean * ((eta / 2) ** l / (omega + 1) - 2 * cross)
     return mean_z * result
 
@@ -111,7 +118,9 @@ class MercerSystem:
         """Return ∫ψ_l dP_S for l < m, the coefficients of the constant function."""
         omega = self.omega
         ratio = eigenvalue(1, self.bandwidth) / eigenvalue(0, self.bandwidth)
-        return omega**0.25 * math.sqrt(2.0 / (omega + 1.0)) * hermite_series(np.array(0.0), ratio, m)
+        return (
+            omega**0.25 * math.sqrt(2.0 / (omega + 1.0)) * hermite_series(np.array(0.0), ratio, m)
+        )
 
 
 def hermite_series(linear: np.ndarray, quadratic: float, m: int) -> np.ndarray:
@@ -197,7 +206,9 @@ class CenteredSpectrum(NamedTuple):
     coefficients: np.ndarray
 
 
-def centered_spectrum(system: MercerSystem, mean_z: float, coupling: float, m: int) -> CenteredSpectrum:
+def centered_spectrum(
+    system: MercerSystem, mean_z: float, coupling: float, m: int
+) -> CenteredSpectrum:
     """Return the m leading eigenpairs of the *centred* operator, which Theorem 4.7's centred Gram matrix estimates.
 
     E_S Δ(S) = 0, so HSIC = Σ λ̄_l‖⟨Δ, e_l⟩‖² holds here as for T_S, with other λ̄ and e. Odd eigenfunctions are those of
@@ -219,7 +230,10 @@ def centered_spectrum(system: MercerSystem, mean_z: float, coupling: float, m: i
         above = pairing.own * root[l] * paired[l - 1] if l > 0 else 0.0
         paired[l + 1] = (above + pairing.shared * root * shifted) / root[l + 1]
     # The mean's part only matters along the constant, which joins the list once m passes the numerical rank.
-    half = np.outer(means, 0.5 * means - pairing.mean_factor * hermite_series(np.array(0.0), pairing.tilted, size))
+    half = np.outer(
+        means,
+        0.5 * means - pairing.mean_factor * hermite_series(np.array(0.0), pairing.tilted, size),
+    )
     inner = pairing.factor * paired + half + half.T
     coefficients = mean_z * np.einsum("ai,ab,bi->i", vectors, inner, vectors)
     return CenteredSpectrum(values, np.maximum(coefficients, 0.0))

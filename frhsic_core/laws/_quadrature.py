@@ -16,7 +16,9 @@ from scipy.integrate import quad
 
 REACH = 12.0  # P(|S| > 12) < 4e-33: below the last bit of any bounded integrand's expectation
 _ACCURACY = 1e-12
-_FLOOR = 1e-13  # an integrand that is itself a difference has rounding noise no rule can integrate away
+_FLOOR = (
+    1e-13  # an integrand that is itself a difference has rounding noise no rule can integrate away
+)
 
 
 def normal_expectation(
@@ -52,7 +54,9 @@ def normal_expectation(
     pieces, errors = [], []
     for left, right in pairwise(points):
         # An absolute floor keeps quad from chasing rounding noise in pieces that hold nothing.
-        value, error, *_ = quad(weighted, left, right, epsabs=1e-290, epsrel=1e-13, limit=200, full_output=1)
+        value, error, *_ = quad(
+            weighted, left, right, epsabs=1e-290, epsrel=1e-13, limit=200, full_output=1
+        )
         pieces.append(value)
         errors.append(error)
     total, error = math.fsum(pieces), math.fsum(errors)

@@ -51,7 +51,9 @@ def pair_coupling(rho: Number, bandwidth: Number) -> Number:
     return rho * rho / (bandwidth * bandwidth + 2)
 
 
-def hsic(mean_z: Number, coupling: Number, bandwidth_s: Number, *, sqrt: Function = math.sqrt) -> Number:
+def hsic(
+    mean_z: Number, coupling: Number, bandwidth_s: Number, *, sqrt: Function = math.sqrt
+) -> Number:
     """Return HSIC(Z, S) = μ_Z·μ_S·[(1 − 4r)^(−1/2) − 2(1 − r)^(−1/2) + 1], r = q/(σ_S² + 2).
 
     The three terms are E[k·l] under the joint law, under the half-paired law, and the product of the means (Definition
@@ -63,7 +65,9 @@ def hsic(mean_z: Number, coupling: Number, bandwidth_s: Number, *, sqrt: Functio
     0.010763320143794
     """
     r = coupling / (bandwidth_s * bandwidth_s + 2)
-    return mean_z * mean_kernel(bandwidth_s, sqrt=sqrt) * (_excess(4 * r, sqrt) - 2 * _excess(r, sqrt))
+    return (
+        mean_z * mean_kernel(bandwidth_s, sqrt=sqrt) * (_excess(4 * r, sqrt) - 2 * _excess(r, sqrt))
+    )
 
 
 def expected_squared_mmd(mean_z: Number, coupling: Number, *, sqrt: Function = math.sqrt) -> Number:

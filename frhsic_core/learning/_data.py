@@ -150,17 +150,23 @@ class TrainingData:
         one_of("task", task, TASKS)
         x = _read(x, "X", dtype, device)
         if x.ndim not in (2, 3):
-            raise ValueError(f"X has shape {tuple(x.shape)}: give (n, d), or (datasets, n, d) for a stack.")
+            raise ValueError(
+                f"X has shape {tuple(x.shape)}: give (n, d), or (datasets, n, d) for a stack."
+            )
         x = x if x.ndim == 3 else x.unsqueeze(0)
         if min(x.shape) == 0:
-            raise ValueError(f"X has shape {tuple(x.shape)}: at least one row and one column are needed.")
+            raise ValueError(
+                f"X has shape {tuple(x.shape)}: at least one row and one column are needed."
+            )
         y = _one_per_sample(_read(y, "y", dtype, device), x, "y")
         if task == "classification" and not bool(((y == 0) | (y == 1)).all()):
             raise ValueError("y has values other than 0 and 1: encode the two classes as 0 and 1.")
         if s is not None:
             s = _attributes(_read(s, "s", dtype, device), x)
         if sample_weight is not None:
-            sample_weight = _one_per_sample(_read(sample_weight, "sample_weight", dtype, device), x, "sample_weight")
+            sample_weight = _one_per_sample(
+                _read(sample_weight, "sample_weight", dtype, device), x, "sample_weight"
+            )
         data = cls(x.contiguous(), y.contiguous(), s, sample_weight, task)
         data.require_variation()
         return data
@@ -173,10 +179,16 @@ class TrainingData:
             constant = (self.s == self.s[:, :1]).all(1)
             if bool(constant.any()):
                 column = int(constant.any(0).nonzero()[0])
-                raise ValueError(f"s is constant (column {column}): nothing can depend on it. Drop it, or use lam=0.")
+                raise ValueError(
+                    f"s is constant (column {column}): nothing can depend on it. Drop it, or use lam=0."
+                )
         weights = self.sample_weight
-        if weights is not None and (bool((weights < 0).any()) or bool((weights.sum(-1) == 0).any())):
-            raise ValueError("sample_weight must be zero or positive, and positive for at least one sample.")
+        if weights is not None and (
+            bool((weights < 0).any()) or bool((weights.sum(-1) == 0).any())
+        ):
+            raise ValueError(
+                "sample_weight must be zero or positive, and positive for at least one sample."
+            )
 
     def part(self, rows: Tensor) -> TrainingData:
         """Return the given rows of every dataset."""
@@ -194,7 +206,9 @@ class TrainingData:
         return replace(self, **changed)
 
 
-def _read(value: ArrayLike, name: str, dtype: torch.dtype | None, device: torch.device | str | None) -> Tensor:
+def _read(
+    value: ArrayLike, name: str, dtype: torch.dtype | None, device: torch.device | str | None
+) -> Tensor:
     tensor = as_tensor(value, name=name)
     if not bool(torch.isfinite(tensor).all()):
         bad = int((~torch.isfinite(tensor)).sum())
@@ -208,7 +222,9 @@ def _one_per_sample(value: Tensor, x: Tensor, name: str) -> Tensor:
         value = value.squeeze(-1)
     value = value.unsqueeze(0) if value.ndim == 1 else value
     if value.ndim != 2 or value.shape[-1] != x.shape[1] or value.shape[0] not in (1, x.shape[0]):
-        raise ValueError(f"{name} has {value.shape[-1]} rows but X has {x.shape[1]}: both need one row per sample.")
+        raise ValueError(
+            f"{name} has {value.shape[-1]} rows but X has {x.shape[1]}: both need one row per sample."
+        )
     return value.expand(x.shape[:2]).contiguous()
 
 
@@ -225,5 +241,7 @@ def _attributes(s: Tensor, x: Tensor) -> Tensor:
     if s.shape[0] == 1:
         s = s.expand(x.shape[0], *s.shape[1:])
     if s.shape[:2] != x.shape[:2]:
-        raise ValueError(f"s has {s.shape[-2]} rows but X has {x.shape[-2]}: both need one row per sample.")
+        raise ValueError(
+            f"s has {s.shape[-2]} rows but X has {x.shape[-2]}: both need one row per sample."
+        )
     return s.contiguous()

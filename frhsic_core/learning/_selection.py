@@ -37,7 +37,9 @@ RULES = ("independence", "practical", "tradeoff", "guarantee")
 LEAST_TOLERANCE = 0.01  # tolerance="auto" always allows this much
 MOST_OF = 0.8  # of the possible reduction in dependence is enough for the rule "tradeoff"
 FEWEST_ROWS = 20  # with fewer validation samples a test has almost no power
-ENOUGH_ROWS = 2000  # validation samples that validation_fraction="auto" and the number of splits aim at
+ENOUGH_ROWS = (
+    2000  # validation samples that validation_fraction="auto" and the number of splits aim at
+)
 MOST_SPLITS = 3
 LEAST_HELD_OUT = 0.15  # shares of the samples between which validation_fraction="auto" stays
 MOST_HELD_OUT = 0.3
@@ -47,7 +49,9 @@ _LIMITS: dict[str, Any] = {
     "alpha": [_SHARE],
     "epsilon": [Interval(Real, 0, None, closed="neither")],
     "tolerance": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
-    "guaranteed_gdp": [Interval(Real, 0, 0.5, closed="right")],  # 0.5 is the largest GDP of probabilities
+    "guaranteed_gdp": [
+        Interval(Real, 0, 0.5, closed="right")
+    ],  # 0.5 is the largest GDP of probabilities
     "delta": [_SHARE],
     "validation_fraction": [_SHARE, StrOptions({"auto"})],
     "max_rows": [_COUNT],
@@ -118,8 +122,12 @@ class LambdaSelection:
 
     def __post_init__(self) -> None:
         if isinstance(self.lams, str) or not np.iterable(self.lams) or not len(self.lams):
-            raise ValueError(f"lams is {self.lams!r}: give a list of numbers, such as [0, 0.3, 1, 3].")
-        object.__setattr__(self, "lams", tuple(sorted(require_lambdas(self.lams, given=self.lams, name="lams"))))
+            raise ValueError(
+                f"lams is {self.lams!r}: give a list of numbers, such as [0, 0.3, 1, 3]."
+            )
+        object.__setattr__(
+            self, "lams", tuple(sorted(require_lambdas(self.lams, given=self.lams, name="lams")))
+        )
         one_of("rule", self.rule, RULES)
         validate_parameter_constraints(_LIMITS, vars(self), caller_name="LambdaSelection")
 
@@ -149,7 +157,9 @@ class LambdaSelection:
         size = int(share * rows)
         # A guarantee and a test are about one model, and the other splits train models of their own.
         wanted = min(MOST_SPLITS, -(-ENOUGH_ROWS // max(size, 1))) if self.rule == "tradeoff" else 1
-        return [part.sort().values for part in order.split(max(size, 1))[: min(wanted, int(1 / share))]]
+        return [
+            part.sort().values for part in order.split(max(size, 1))[: min(wanted, int(1 / share))]
+        ]
 
 
 @dataclass(frozen=True)
@@ -235,14 +245,24 @@ def select_lambda(
     LambdaPath
         ``.choice`` (λ, reason, table), and ``.stack`` and ``.validation_rows`` of the first split.
     """
-    chosen = {each.name: changes.pop(each.name) for each in fields(LambdaSelection) if each.name in changes}
+    chosen = {
+        each.name: changes.pop(each.name)
+        for each in fields(LambdaSelection)
+        if each.name in changes
+    }
     selection = LambdaSelection.of(selection, **chosen)
     settings = TrainingSettings.of(settings, **changes)
     require_same_rows(x, s, names=("X", "s"))
-    data = x if isinstance(x, TrainingData) else TrainingData.from_arrays(x, y, s, dtype=torch.float64, device="cpu")
+    data = (
+        x
+        if isinstance(x, TrainingData)
+        else TrainingData.from_arrays(x, y, s, dtype=torch.float64, device="cpu")
+    )
     parts = selection.held_out(data.n, random_state=random_state)
     if data.datasets != 1:
-        raise ValueError(f"X has shape {tuple(data.x.shape)}: λ is chosen for one dataset, (n, d), at a time.")
+        raise ValueError(
+            f"X has shape {tuple(data.x.shape)}: λ is chosen for one dataset, (n, d), at a time."
+        )
     if len(parts[0]) < FEWEST_ROWS:
         raise ValueError(
             f"{data.n} rows leave {len(parts[0])} for validation: at least {FEWEST_ROWS} are needed to choose λ. Give "
@@ -256,9 +276,13 @@ def select_lambda(
     for held in parts:
         trains = torch.ones(data.n, dtype=torch.bool)
         trains[held] = False
-        train = data.part(trains.nonzero().flatten()).to(dtype=settings.dtype, device=resolve_device(settings.device))
+        train = data.part(trains.nonzero().flatten()).to(
+            dtype=settings.dtype, device=resolve_device(settings.device)
+        )
         train.require_variation()
-        trainer = Trainer(train, penalty=penalty, lam=selection.lams, seeds=random_state, settings=settings)
+        trainer = Trainer(
+            train, penalty=penalty, lam=selection.lams, seeds=random_state, settings=settings
+        )
         stacks.append(trainer.fit(callback=callback))
         tables.append(validation_table(stacks[-1], data.part(held), **judged))
     choice = choose_lambda(pooled_table(tables), selection=selection)
@@ -305,7 +329,9 @@ def validation_table(
         data = x
     else:
         x, s = as_pair(x, s, names=("X", "s"))
-        data = TrainingData(x.unsqueeze(0), as_tensor(y, name="y").reshape(1, -1), s.unsqueeze(0), None, stack.task)
+        data = TrainingData(
+            x.unsqueeze(0), as_tensor(y, name="y").reshape(1, -1), s.unsqueeze(0), None, stack.task
+        )
     assert data.s is not None
     z, output = (part.double().cpu() for part in stack.forward(data.x[0]))
     s = data.s[0].double().cpu()
@@ -313,7 +339,11 @@ def validation_table(
     weight = torch.ones_like(target) if data.sample_weight is None else data.sample_weight[0].cpu()
     weight = (weight / weight.sum()).to(target)
     prediction = torch.sigmoid(output) if data.task == "classification" else output
-    rows = (target > 0.5).nonzero().flatten() if condition == "positives" else torch.arange(len(target))
+    rows = (
+        (target > 0.5).nonzero().flatten()
+        if condition == "positives"
+        else torch.arange(len(target))
+    )
     if len(rows) < FEWEST_ROWS:
         raise ValueError(
             f"the validation part has {len(rows)} rows that count: at least {FEWEST_ROWS} are needed to judge "
@@ -341,11 +371,17 @@ def validation_table(
             normalized = normalized_hsic(z[:, keep], attribute)
         else:
             normalized = conditional_hsic(z[:, keep], attribute, given, estimator="normalized")
-        gaps = torch.stack([gdp(prediction[:, rows], s[rows, a]) for a in range(s.shape[-1])]).amax(0)
-    performance, error = _performance(data.task, output, target, weight, first=int(stack.lam.cpu().argmin()))
+        gaps = torch.stack([gdp(prediction[:, rows], s[rows, a]) for a in range(s.shape[-1])]).amax(
+            0
+        )
+    performance, error = _performance(
+        data.task, output, target, weight, first=int(stack.lam.cpu().argmin())
+    )
     table = pd.DataFrame(
         {
-            "lam": [float(f"{lam:.7g}") for lam in stack.lam.cpu().numpy()],  # 0.1, not its single-precision neighbor
+            "lam": [
+                float(f"{lam:.7g}") for lam in stack.lam.cpu().numpy()
+            ],  # 0.1, not its single-precision neighbor
             "performance": performance.numpy(),
             "standard_error": error.numpy(),
             "hsic": test.hsic.numpy(),
@@ -358,8 +394,14 @@ def validation_table(
     )
     if selection.rule == "guarantee":
         if data.task != "classification" or s.shape[-1] != 1 or data.sample_weight is not None:
-            raise ValueError("rule is 'guarantee': it is for probabilities and one attribute, without sample_weight.")
-        bounded: dict[str, Any] = {"sensitive_features": s, "delta": selection.delta, "candidates": len(prediction)}
+            raise ValueError(
+                "rule is 'guarantee': it is for probabilities and one attribute, without sample_weight."
+            )
+        bounded: dict[str, Any] = {
+            "sensitive_features": s,
+            "delta": selection.delta,
+            "candidates": len(prediction),
+        }
         table["gdp_bound"] = [gdp_bound(scores, **bounded).bound for scores in prediction]
     return table
 
@@ -378,7 +420,9 @@ def pooled_table(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
     return pooled
 
 
-def _performance(task: str, output: Tensor, target: Tensor, weight: Tensor, *, first: int) -> tuple[Tensor, Tensor]:
+def _performance(
+    task: str, output: Tensor, target: Tensor, weight: Tensor, *, first: int
+) -> tuple[Tensor, Tensor]:
     """Return accuracy or R² of every model, and the standard error of its difference from that of model ``first``."""
     if task == "classification":
         score = ((output > 0) == (target > 0.5)).to(output.dtype)
@@ -392,7 +436,9 @@ def _performance(task: str, output: Tensor, target: Tensor, weight: Tensor, *, f
     change = change - (weight * change).sum(-1, keepdim=True)
     # The standard error of a mean with weights that sum to one; with equal weights it is sd/√n.
     rows = 1.0 / weight.square().sum()
-    error = (weight.square() * change.square()).sum(-1).sqrt() * (rows / (rows - 1.0).clamp_min(1.0)).sqrt()
+    error = (weight.square() * change.square()).sum(-1).sqrt() * (
+        rows / (rows - 1.0).clamp_min(1.0)
+    ).sqrt()
     return performance, error
 
 
@@ -462,7 +508,11 @@ def _tradeoff(table: pd.DataFrame, tolerance: float | str) -> tuple[int, str]:
     relative = np.minimum(measures / np.maximum(measures[0], np.finfo(float).tiny), 1.0)
     curve = isotonic_regression(relative.mean(1), increasing=False)
     if tolerance == "auto":
-        error = table["standard_error"].to_numpy(dtype=float) if "standard_error" in table else np.zeros(len(table))
+        error = (
+            table["standard_error"].to_numpy(dtype=float)
+            if "standard_error" in table
+            else np.zeros(len(table))
+        )
         allowed = np.maximum(2.0 * error, LEAST_TOLERANCE)
         shown = f"two standard errors (at least {LEAST_TOLERANCE:g})"
     else:
@@ -471,4 +521,7 @@ def _tradeoff(table: pd.DataFrame, tolerance: float | str) -> tuple[int, str]:
     lowest = curve[performance >= performance[0] - allowed].min()
     index = int((curve <= curve[0] - MOST_OF * (curve[0] - lowest)).argmax())
     most = f"{MOST_OF:.0%} of the reduction in dependence"
-    return index, f"{most} that is possible within {shown} of the performance at λ = {table['lam'].iloc[0]:g}"
+    return (
+        index,
+        f"{most} that is possible within {shown} of the performance at λ = {table['lam'].iloc[0]:g}",
+    )

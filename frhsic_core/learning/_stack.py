@@ -52,7 +52,9 @@ class StackedLinear(nn.Module):
     (3, 5, 2)
     """
 
-    def __init__(self, models: int, n_in: int, n_out: int, *, dtype: torch.dtype = torch.float32) -> None:
+    def __init__(
+        self, models: int, n_in: int, n_out: int, *, dtype: torch.dtype = torch.float32
+    ) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.zeros(models, n_in, n_out, dtype=dtype))
         self.bias = nn.Parameter(torch.zeros(models, 1, n_out, dtype=dtype))
@@ -65,7 +67,9 @@ class StackedLinear(nn.Module):
             weight = torch.empty(n_out, n_in, dtype=self.weight.dtype)
             nn.init.kaiming_uniform_(weight, a=math.sqrt(5), generator=generator)
             bound = 1.0 / math.sqrt(n_in)
-            bias = torch.empty(n_out, dtype=self.bias.dtype).uniform_(-bound, bound, generator=generator)
+            bias = torch.empty(n_out, dtype=self.bias.dtype).uniform_(
+                -bound, bound, generator=generator
+            )
             self.weight[i].copy_(weight.T)
             self.bias[i, 0].copy_(bias)
 
@@ -77,7 +81,9 @@ class StackedLinear(nn.Module):
         _, n_in, n_out = self.weight.shape
         # On the device "meta" no weights are drawn, which would change PyTorch's global random state.
         layer = nn.Linear(n_in, n_out, device="meta")
-        layer.weight = nn.Parameter(self.weight[i].T.detach().clone(memory_format=torch.contiguous_format))
+        layer.weight = nn.Parameter(
+            self.weight[i].T.detach().clone(memory_format=torch.contiguous_format)
+        )
         layer.bias = nn.Parameter(self.bias[i, 0].detach().clone())
         return layer
 
@@ -117,11 +123,15 @@ class StackedMLP(nn.Module):
         super().__init__()
         one_of("activation", activation, ACTIVATIONS)
         if len(widths) < 2 or min(widths) < 1:
-            raise ValueError(f"widths is {tuple(widths)}: give at least an input and an output width, all positive.")
+            raise ValueError(
+                f"widths is {tuple(widths)}: give at least an input and an output width, all positive."
+            )
         self.widths = tuple(widths)
         self.activation = activation
         self.activate_output = activate_output
-        self.layers = nn.ModuleList(StackedLinear(models, a, b, dtype=dtype) for a, b in pairwise(widths))
+        self.layers = nn.ModuleList(
+            StackedLinear(models, a, b, dtype=dtype) for a, b in pairwise(widths)
+        )
 
     def initialize(self, generators: Sequence[torch.Generator]) -> None:
         """Draw each model's weights as PyTorch would; the stream of an earlier network of a model can go on."""
@@ -174,7 +184,11 @@ class ModelStack(nn.Module):
     ) -> None:
         super().__init__()
         self.encoder = StackedMLP(
-            models, (n_features, *widths), activation=activation, activate_output=activate_output, dtype=dtype
+            models,
+            (n_features, *widths),
+            activation=activation,
+            activate_output=activate_output,
+            dtype=dtype,
         )
         self.head = StackedLinear(models, widths[-1], 1, dtype=dtype)
 
@@ -249,7 +263,9 @@ class TrainedStack:
             )
         with cpu_threads(self.models * x.shape[1] * max(self.model.encoder.widths)):
             parts = [self.model(block[which]) for block in x.split(CHUNK, dim=1)]
-        return torch.cat([z for z, _ in parts], dim=1), torch.cat([output for _, output in parts], dim=1)
+        return torch.cat([z for z, _ in parts], dim=1), torch.cat(
+            [output for _, output in parts], dim=1
+        )
 
     def encode(self, x: ArrayLike) -> Tensor:
         """Return Z of every model, ``(models, n, d)``."""
@@ -262,7 +278,9 @@ class TrainedStack:
     def probabilities(self, x: ArrayLike) -> Tensor:
         """Return the probabilities of class 1, ``(models, n)``, for a classification."""
         if self.task != "classification":
-            raise ValueError("probabilities() exists for classification only: use output() for a regression.")
+            raise ValueError(
+                "probabilities() exists for classification only: use output() for a regression."
+            )
         return torch.sigmoid(self.output(x))
 
     def lone(self, i: int = 0) -> tuple[nn.Sequential, nn.Linear]:
@@ -270,7 +288,9 @@ class TrainedStack:
         return self.model.encoder.lone(i), self.model.head.lone(i)
 
 
-def require_lambdas(values: Sequence[Any], *, given: Any, name: str = "lam", alternative: str = "") -> list[float]:
+def require_lambdas(
+    values: Sequence[Any], *, given: Any, name: str = "lam", alternative: str = ""
+) -> list[float]:
     """Return the values of λ as floats, or raise ``ValueError`` unless each one is a finite number ≥ 0.
 
     The message shows the argument as it was given, its name, and an alternative such as ``", or 'auto'"``.
@@ -278,7 +298,9 @@ def require_lambdas(values: Sequence[Any], *, given: Any, name: str = "lam", alt
     numbers = [value.item() if hasattr(value, "item") else value for value in values]
     for number in numbers:
         if not isinstance(number, Real) or not 0 <= float(number) < math.inf:
-            raise ValueError(f"{name} is {given!r}: λ must be a finite number that is zero or positive{alternative}.")
+            raise ValueError(
+                f"{name} is {given!r}: λ must be a finite number that is zero or positive{alternative}."
+            )
     return [float(number) for number in numbers]
 
 
@@ -288,7 +310,9 @@ def require_count(name: str, value: Any, *, alternative: str = "") -> None:
         raise ValueError(f"{name} is {value!r}: it must be a positive whole number{alternative}.")
 
 
-def stack_settings(lam: Any, seeds: Any, dataset: Any, *, datasets: int) -> tuple[list[float], list[int], list[int]]:
+def stack_settings(
+    lam: Any, seeds: Any, dataset: Any, *, datasets: int
+) -> tuple[list[float], list[int], list[int]]:
     """Return λ, seed and dataset of each model; a single value is repeated for every model.
 
     Parameters
@@ -306,7 +330,9 @@ def stack_settings(lam: Any, seeds: Any, dataset: Any, *, datasets: int) -> tupl
 
     def listed(value: Any) -> list[Any]:
         value = value.tolist() if hasattr(value, "tolist") else value
-        return list(value) if isinstance(value, Sequence) and not isinstance(value, str) else [value]
+        return (
+            list(value) if isinstance(value, Sequence) and not isinstance(value, str) else [value]
+        )
 
     if dataset is None:
         dataset = 0 if datasets == 1 else range(datasets)
@@ -316,7 +342,9 @@ def stack_settings(lam: Any, seeds: Any, dataset: Any, *, datasets: int) -> tupl
         if not values:
             raise ValueError(f"{name} is empty: at least one model is needed.")
         if len(values) not in (1, models):
-            raise ValueError(f"{name} has {len(values)} values for {models} models: give one, or one for each model.")
+            raise ValueError(
+                f"{name} has {len(values)} values for {models} models: give one, or one for each model."
+            )
     lams = require_lambdas(settings["lam"], given=lam)
     which = [int(value) for value in settings["dataset"]]
     if any(not 0 <= index < datasets for index in which):

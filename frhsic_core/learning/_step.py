@@ -95,7 +95,9 @@ class Step:
         self._x = data.x.flatten(0, 1)
         self._y = data.y.flatten(0, 1)
         self._s = None if data.s is None else data.s.flatten(0, 1)
-        self._sample_weight = None if data.sample_weight is None else data.sample_weight.flatten(0, 1)
+        self._sample_weight = (
+            None if data.sample_weight is None else data.sample_weight.flatten(0, 1)
+        )
         # A captured step can read device memory only: the order of the epoch, and where in it the mini-batch begins.
         self._order = torch.zeros(len(lam), data.n, dtype=torch.int64, device=self.device)
         self._start = torch.zeros((), dtype=torch.int64, device=self.device)
@@ -103,7 +105,9 @@ class Step:
         self._number = 0
         self._reported_sigma: Tensor | None = None
         # Of the penalty. An adversary waits for each of its steps anyway.
-        self._stream = torch.cuda.Stream(self.device) if self.device.type == "cuda" and not adversary else None
+        self._stream = (
+            torch.cuda.Stream(self.device) if self.device.type == "cuda" and not adversary else None
+        )
         self.sums = torch.zeros(3, len(lam), dtype=data.x.dtype, device=self.device)
         self.recapture()
 
@@ -135,7 +139,9 @@ class Step:
 
     def recapture(self) -> None:
         """Forget captured graphs, which is needed after the optimizer has got new tensors."""
-        self._run: Callable[[int, bool], None] = CapturedSteps(self._step, self.device) if self.capture else self._step
+        self._run: Callable[[int, bool], None] = (
+            CapturedSteps(self._step, self.device) if self.capture else self._step
+        )
 
     @property
     def capture_failed(self) -> bool:
@@ -149,7 +155,9 @@ class Step:
                 if isinstance(group["lr"], Tensor):
                     group["lr"].fill_(rate)
                 elif self.device.type == "cuda":
-                    group["lr"] = torch.tensor(rate, device=self.device)  # a captured step reads it from the device
+                    group["lr"] = torch.tensor(
+                        rate, device=self.device
+                    )  # a captured step reads it from the device
                     self.recapture()
                 else:
                     group["lr"] = rate
@@ -164,7 +172,9 @@ class Step:
         others: list[Tensor] = []
         with self._beside():
             for term in self.penalty.terms(batch, refresh=refresh):
-                if isinstance(term, GradientTerm) and (term.at is batch.z or term.at is batch.output):
+                if isinstance(term, GradientTerm) and (
+                    term.at is batch.z or term.at is batch.output
+                ):
                     self._join(term, self._stream)
                     values.append(term.value)
                 else:
@@ -195,7 +205,11 @@ class Step:
         The gradient is known, so it needs no graph; it may come from another stream than the task's.
         """
         # The hook must not refer to Z, which refers to its hooks: only the garbage collector would free the graph.
-        direction, scale, factor = term.direction, self.lam.view(-1, *[1] * (term.direction.ndim - 1)), 1.0
+        direction, scale, factor = (
+            term.direction,
+            self.lam.view(-1, *[1] * (term.direction.ndim - 1)),
+            1.0,
+        )
         if isinstance(term.coefficient, Tensor):
             scale = scale * term.coefficient
         else:
@@ -252,7 +266,9 @@ class Step:
 
     def _metric(self, batch: Batch) -> Tensor:
         if self.data.task == "classification":
-            return _mean(((batch.output > 0) == (batch.y > 0.5)).to(batch.output.dtype), batch.weights)
+            return _mean(
+                ((batch.output > 0) == (batch.y > 0.5)).to(batch.output.dtype), batch.weights
+            )
         return _mean((batch.output - batch.y).square(), batch.weights)
 
     @torch.no_grad()

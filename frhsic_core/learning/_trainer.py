@@ -78,10 +78,14 @@ class TrainingSettings:
         """Return the settings, or the defaults, with some values replaced."""
         known = [each.name for each in fields(cls)]
         if not isinstance(settings, cls | None):
-            raise TypeError(f"settings is a {type(settings).__name__}: pass TrainingSettings(...) or None.")
+            raise TypeError(
+                f"settings is a {type(settings).__name__}: pass TrainingSettings(...) or None."
+            )
         if unknown := sorted(changes.keys() - set(known)):
             where = "Task and sample weights belong to the data: TrainingData.from_arrays(x, y, s, ...)."
-            raise TypeError(f"there is no setting {', '.join(unknown)}: choose among {', '.join(known)}. {where}")
+            raise TypeError(
+                f"there is no setting {', '.join(unknown)}: choose among {', '.join(known)}. {where}"
+            )
         return replace(settings or cls(), **changes)
 
 
@@ -182,13 +186,21 @@ class Trainer:
     ) -> None:
         settings = TrainingSettings.of(settings, **changes)
         place: dict[str, Any] = {"dtype": settings.dtype, "device": resolve_device(settings.device)}
-        data = (x if isinstance(x, TrainingData) else TrainingData.from_arrays(x, y, s, **place)).to(**place)
+        data = (
+            x if isinstance(x, TrainingData) else TrainingData.from_arrays(x, y, s, **place)
+        ).to(**place)
         where = data.x.device
         lams, self.seeds, datasets = stack_settings(lam, seeds, dataset, datasets=data.datasets)
         protocol = settings.protocol
-        penalty = make_penalty(penalty, protocol=protocol) if isinstance(penalty, str) else copy.deepcopy(penalty)
+        penalty = (
+            make_penalty(penalty, protocol=protocol)
+            if isinstance(penalty, str)
+            else copy.deepcopy(penalty)
+        )
         if data.s is None and penalty.needs_attribute:
-            raise ValueError(f"penalty {penalty.key!r} needs the sensitive attribute: pass s, or penalty='unfair'.")
+            raise ValueError(
+                f"penalty {penalty.key!r} needs the sensitive attribute: pass s, or penalty='unfair'."
+            )
         if settings.capture and where.type != "cuda":
             raise ValueError(f"capture=True needs CUDA, but the device is {where}: leave it out.")
         model = ModelStack(
@@ -204,7 +216,9 @@ class Trainer:
         self.data = data
         self.lam = torch.tensor(lams, dtype=data.x.dtype, device=where)
         self.dataset = torch.tensor(datasets, device=where)
-        penalty.setup(data, dataset=self.dataset, generators=generators, representation=settings.widths[-1])
+        penalty.setup(
+            data, dataset=self.dataset, generators=generators, representation=settings.widths[-1]
+        )
         penalty.to(where)
         self.step = Step(
             data,
@@ -219,7 +233,9 @@ class Trainer:
         self.epochs = int(settings.epochs)
         self.decay = bool(settings.decay)
         self.epoch = 0
-        self.history: History = {name: torch.zeros(0, len(lams), dtype=torch.float64) for name in COLUMNS}
+        self.history: History = {
+            name: torch.zeros(0, len(lams), dtype=torch.float64) for name in COLUMNS
+        }
         self.escaped = False
 
     @property
@@ -261,7 +277,10 @@ class Trainer:
                 if callback is not None:
                     spent = time.perf_counter() - begin
                     left = spent / (self.epoch - first) * (self.epochs - self.epoch)
-                    if callback(Progress(self.epoch, self.epochs, spent, left, self.history)) is True:
+                    if (
+                        callback(Progress(self.epoch, self.epochs, spent, left, self.history))
+                        is True
+                    ):
                         break
         return self.trained()
 
@@ -270,7 +289,9 @@ class Trainer:
         seeds = torch.tensor(self.seeds, device=self.lam.device)
         self.step.begin_epoch(random_order(seeds, epoch=self.epoch, n=self.data.n))
         if self.decay:
-            self.step.set_learning_rate(self.step.learning_rate * max(1.0 - self.epoch / self.epochs, 0.0))
+            self.step.set_learning_rate(
+                self.step.learning_rate * max(1.0 - self.epoch / self.epochs, 0.0)
+            )
         for number in range(self.step.steps_per_epoch):
             self.step(number, epoch=self.epoch)
         self._record_epoch()
@@ -282,7 +303,9 @@ class Trainer:
         ratio = self.step.ratio()
         unknown = torch.full_like(loss, torch.nan)
         bandwidth = getattr(self.penalty, "sigma_z", unknown)
-        values = torch.stack([loss, penalty, unknown if ratio is None else ratio, metric, bandwidth]).cpu()
+        values = torch.stack(
+            [loss, penalty, unknown if ratio is None else ratio, metric, bandwidth]
+        ).cpu()
         self.epoch += 1
         # New tensors: a stack that was returned before keeps its history.
         self.history = {
@@ -296,7 +319,11 @@ class Trainer:
 
     def _largest_tensor(self) -> int:
         """Return the number of elements of the largest tensor of a step: a Gram matrix, or the output of a layer."""
-        return self.models * self.step.batch_size * max(self.step.batch_size, *self.model.encoder.widths)
+        return (
+            self.models
+            * self.step.batch_size
+            * max(self.step.batch_size, *self.model.encoder.widths)
+        )
 
     def trained(self) -> TrainedStack:
         """Return a copy of the models in their current state."""
@@ -318,7 +345,11 @@ def resolve_device(device: torch.device | str) -> torch.device:
     try:
         found = torch.device(device)
     except RuntimeError:
-        raise ValueError(f"device is {device!r}: choose 'auto', 'cpu', 'cuda' or 'cuda:0'.") from None
+        raise ValueError(
+            f"device is {device!r}: choose 'auto', 'cpu', 'cuda' or 'cuda:0'."
+        ) from None
     if found.type == "cuda" and (found.index or 0) >= torch.cuda.device_count():
-        raise ValueError(f"device is {device!r}, but there is no CUDA device of this name: use 'cpu' or 'auto'.")
+        raise ValueError(
+            f"device is {device!r}, but there is no CUDA device of this name: use 'cpu' or 'auto'."
+        )
     return found

@@ -40,7 +40,15 @@ VARIANTS = {
 # so that its 13,283 rows are almost all from Panel 20. The two-panel extract comes closest to these rows; the official
 # file gives them exactly.
 
-TWO_PANEL_FEATURES = ("SEX", "RACEV1X", "MARRY15X", "EDUCYR", "INSCOV15", *_meps.DIAGNOSES, "FAMINC15")
+TWO_PANEL_FEATURES = (
+    "SEX",
+    "RACEV1X",
+    "MARRY15X",
+    "EDUCYR",
+    "INSCOV15",
+    *_meps.DIAGNOSES,
+    "FAMINC15",
+)
 #: What the released code's "first column with that prefix" finds in the official file.
 REFERENCE_FEATURES = (
     "SEX", "RACEV1X", "MARRY31X", "EDUCYR", "REGION31", "POVCAT15", "INSCOV15", *_meps.DIAGNOSES, "TTLP15X", "FAMINC15",
@@ -94,13 +102,25 @@ def read_both_panels(path: Path) -> Table:
 REFERENCE: dict[str, Recipe] = {
     "adult": replace(
         _adult.RECIPE,
-        sources=(Source("official", _adult.FILE, partial(_adult.read, keep_missing=True), (32_561,), 107),),
+        sources=(
+            Source(
+                "official", _adult.FILE, partial(_adult.read, keep_missing=True), (32_561,), 107
+            ),
+        ),
     ),
     # The code takes the column at position 6; racepctblack is the next one and stays among the features.
     "crime": replace(
         _crime.RECIPE,
         sensitive="householdsize",
-        sources=(Source("official", _crime.FILE, partial(_crime.read, sensitive="householdsize"), (1_994,), 99),),
+        sources=(
+            Source(
+                "official",
+                _crime.FILE,
+                partial(_crime.read, sensitive="householdsize"),
+                (1_994,),
+                99,
+            ),
+        ),
     ),
     "meps": replace(
         _meps.RECIPE,
@@ -216,7 +236,9 @@ def accuracy_levels(signal: str = "paper") -> dict[str, float]:
 # --- splits ----------------------------------------------------------------------------------------------------------
 
 
-def split_indices(n: int, *, random_state: int = 42, fractions: Sequence[float] = TRAIN_TEST) -> Rows:
+def split_indices(
+    n: int, *, random_state: int = 42, fractions: Sequence[float] = TRAIN_TEST
+) -> Rows:
     """Split n rows as the authors do: permute them, then cut at int(fraction · n).
 
     Parameters
@@ -308,21 +330,32 @@ def stack_splits(
     seeds = tuple(int(seed) for seed in seeds)
     x, s, y = tensors_of(dataset, device=device)
     splits = [split_indices(dataset.n, random_state=seed, fractions=fractions) for seed in seeds]
-    tensors: dict[str, list[torch.Tensor]] = {f"{key}_{part}": [] for key in "xsy" for part in splits[0]}
+    tensors: dict[str, list[torch.Tensor]] = {
+        f"{key}_{part}": [] for key in "xsy" for part in splits[0]
+    }
     for split in splits:
         rows = {part: torch.as_tensor(numbers, device=x.device) for part, numbers in split.items()}
-        for key, values in {"x": _scaled(x, rows["train"]), "s": _scaled(s, rows["train"]), "y": y}.items():
+        for key, values in {
+            "x": _scaled(x, rows["train"]),
+            "s": _scaled(s, rows["train"]),
+            "y": y,
+        }.items():
             for part, numbers in rows.items():
                 tensors[f"{key}_{part}"].append(values[numbers].float())
     stacked = {name: torch.stack(found) for name, found in tensors.items()}
     return SplitStack(**stacked, seeds=seeds, task=dataset.task, name=dataset.name)
 
 
-def tensors_of(dataset: Dataset, *, device: torch.device | str | None = None) -> tuple[torch.Tensor, ...]:
+def tensors_of(
+    dataset: Dataset, *, device: torch.device | str | None = None
+) -> tuple[torch.Tensor, ...]:
     """Return x, s and y as new tensors in float64."""
     import torch
 
-    return tuple(torch.tensor(part, dtype=torch.float64, device=device) for part in (dataset.X, dataset.s, dataset.y))
+    return tuple(
+        torch.tensor(part, dtype=torch.float64, device=device)
+        for part in (dataset.X, dataset.s, dataset.y)
+    )
 
 
 def _scaled(values: torch.Tensor, train: torch.Tensor) -> torch.Tensor:

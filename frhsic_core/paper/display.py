@@ -25,7 +25,9 @@ KERNEL_NAMES = {"gaussian": "Gaussian", "laplacian": "Laplacian", "imq": "invers
 # Keys inside a sentence. "Synthetic" and measures without an underscore are ordinary words as well.
 _IN_TEXT = {key: name for key, name in NAMES.items() if key != "synthetic"}
 _IN_TEXT |= {key: label for key, label in MEASURES.items() if "_" in key}
-_KEY = re.compile(r"(?<![\w.])(" + "|".join(sorted(_IN_TEXT, key=len, reverse=True)) + r")(?![\w.]*\w)")
+_KEY = re.compile(
+    r"(?<![\w.])(" + "|".join(sorted(_IN_TEXT, key=len, reverse=True)) + r")(?![\w.]*\w)"
+)
 # Parts of the claims about cells of the paper's tables.
 _PARTS = {
     "acc": "accuracy",
@@ -42,7 +44,12 @@ _PARTS = {
     "frhsic_sum": "FRHSIC-Sum",
     "synthetic": "Synthetic",
 }
-_SETTINGS = {"kz": "kernel of Z: {}", "ks": "kernel of S: {}", "dz": "dimension of Z: {}", "lambda": "λ = {}"}
+_SETTINGS = {
+    "kz": "kernel of Z: {}",
+    "ks": "kernel of S: {}",
+    "dz": "dimension of Z: {}",
+    "lambda": "λ = {}",
+}
 
 
 def in_words(text: str) -> str:
@@ -76,7 +83,11 @@ def _part_in_words(part: str) -> str:
     key, _, value = part.partition("=")
     if value and key in _SETTINGS:
         return _SETTINGS[key].format(KERNEL_NAMES.get(value, value))
-    return re.sub(r"\blambda\b(?!_)=?", lambda match: "λ = " if match[0].endswith("=") else "λ", in_words(part))
+    return re.sub(
+        r"\blambda\b(?!_)=?",
+        lambda match: "λ = " if match[0].endswith("=") else "λ",
+        in_words(part),
+    )
 
 
 def table(
@@ -115,7 +126,9 @@ def table(
 
     frame = rows if isinstance(rows, pd.DataFrame) else pd.DataFrame(rows, columns=columns)
     if digits is not None:
-        frame = frame.map(lambda value: f"{value:.{digits}f}" if isinstance(value, float) else value)
+        frame = frame.map(
+            lambda value: f"{value:.{digits}f}" if isinstance(value, float) else value
+        )
     if names is not None:
         frame = frame.rename(index=names, columns=names)
     has_index = frame.index.name is not None

@@ -51,8 +51,12 @@ def recommended_values() -> dict[str, Any]:
     own = own[own["measure"] == MEASURE]
     values: dict[str, Any] = {"comparisons": len(own) // own["against"].nunique()}
     for against in ("published", "searched"):
-        values[against] = {"gdp": _verdict_counts(own.loc[own["against"] == against, "verdict_corrected"])}
-    simple = matched_points.compared(matched_points.matched(matched_points.stored_sides(), matched_points.MEASURE))
+        values[against] = {
+            "gdp": _verdict_counts(own.loc[own["against"] == against, "verdict_corrected"])
+        }
+    simple = matched_points.compared(
+        matched_points.matched(matched_points.stored_sides(), matched_points.MEASURE)
+    )
     found = simple.loc[simple["trained"] == matched_points.WHITENED, "verdict"]
     values["simple"] = {"comparisons": len(found), **_verdict_counts(found)}
     return {"recommended": values}
@@ -61,7 +65,11 @@ def recommended_values() -> dict[str, Any]:
 def proof_values() -> dict[str, Any]:
     """Count the statements, those that a proof assistant checked, and the strengths of recorded certificates."""
     strengths = {certificate["evidence"] for certificate in recorded()}
-    counted = {"all": len(statements()), "statements": len(formally_proved()), "strengths": len(strengths)}
+    counted = {
+        "all": len(statements()),
+        "statements": len(formally_proved()),
+        "strengths": len(strengths),
+    }
     return {"proofs": counted}
 
 
@@ -71,12 +79,20 @@ def example_values() -> dict[str, Any]:
     measured = gauges(rows)
     before, after = measured.loc[("paper", 0.0)], measured.loc[("paper", 10.0)]
     distance = gauges(rows.assign(age=(rows["age"] - 45.0).abs()))["nonlinear_r2"]
-    adult = stored_rows("main").query("dataset == 'adult' and protocol == 'text' and method in ('unfair', 'frhsic')")
+    adult = stored_rows("main").query(
+        "dataset == 'adult' and protocol == 'text' and method in ('unfair', 'frhsic')"
+    )
     r2 = adult.groupby("lam")["nonlinear_r2"].median()
     return {
-        "adult": {"before": f"{r2[0.0]:.2f}", "after": f"{r2[50.0]:.2f}", "splits": adult["split"].nunique()},
+        "adult": {
+            "before": f"{r2[0.0]:.2f}",
+            "after": f"{r2[50.0]:.2f}",
+            "splits": adult["split"].nunique(),
+        },
         "example": {
-            "fell": f"{1 - after['normalized_hsic'] / before['normalized_hsic']:.0%}".replace("%", " %"),
+            "fell": f"{1 - after['normalized_hsic'] / before['normalized_hsic']:.0%}".replace(
+                "%", " %"
+            ),
             "before": f"{before['nonlinear_r2']:.2f}",
             "after": f"{after['nonlinear_r2']:.2f}",
             "recommended": f"{measured.loc[('recommended', 0.3), 'nonlinear_r2']:.2f}",
@@ -99,9 +115,14 @@ def runtime_values() -> dict[str, Any]:
 
 def ledger_values() -> dict[str, Any]:
     """Return the numbers of the headline of the ledger: measured lines, each question once."""
-    found = {name: value for name, value in headline(ledger()).items() if name not in ("failing", "code")}
+    found = {
+        name: value for name, value in headline(ledger()).items() if name not in ("failing", "code")
+    }
     # Rounded up, because a page says "at most".
-    false = {name: f"{math.ceil(10 * found[name]) / 10:.1f}" for name in ("false_agree", "false_disagree")}
+    false = {
+        name: f"{math.ceil(10 * found[name]) / 10:.1f}"
+        for name in ("false_agree", "false_disagree")
+    }
     return {"ledger": found | false}
 
 

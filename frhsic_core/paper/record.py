@@ -17,14 +17,22 @@ SIDES = ("lower", "middle", "upper", "slack")
 def row(result: Result) -> dict[str, Any]:
     """Return one certificate as plain values, with its statement's description and where it was made."""
     what = statements()[result.certificate.statement].what
-    return {**result.certificate.as_dict(), "what": what, "module": result.module, "check": result.check}
+    return {
+        **result.certificate.as_dict(),
+        "what": what,
+        "module": result.module,
+        "check": result.check,
+    }
 
 
 def read_recorded(path: Path) -> Recorded:
     """Return the recorded certificates by statement and claim; ValueError if the file is not such a record."""
     try:
         rows = json.loads(path.read_text(encoding="utf-8"))
-        return {(entry["statement"], entry["claim"]): {"verdict": entry["verdict"], **entry} for entry in rows}
+        return {
+            (entry["statement"], entry["claim"]): {"verdict": entry["verdict"], **entry}
+            for entry in rows
+        }
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(
             f"{path} is not a record of verdicts ({error}): restore it, or write it with --record."
@@ -39,10 +47,13 @@ def record(results: Iterable[Result], path: Path, *, quick: Iterable[Result]) ->
     small = {result.key: {side: row(result)[side] for side in SIDES} for result in quick}
 
     def rounded(values: dict[str, Any]) -> Any:
-        return json.loads(json.dumps(values), parse_float=lambda number: float(f"{float(number):.6g}"))
+        return json.loads(
+            json.dumps(values), parse_float=lambda number: float(f"{float(number):.6g}")
+        )
 
     lines = [
-        json.dumps(rounded({**row(result), "quick": small.get(result.key)}), ensure_ascii=False) for result in results
+        json.dumps(rounded({**row(result), "quick": small.get(result.key)}), ensure_ascii=False)
+        for result in results
     ]
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("[\n" + ",\n".join(lines) + "\n]\n", encoding="utf-8")
@@ -63,7 +74,9 @@ def compare(
         if before is None:
             continue
         if before["verdict"] != now["verdict"]:
-            changed.append(f"{statement}: {claim}: recorded {before['verdict']!r}, now {now['verdict']!r}")
+            changed.append(
+                f"{statement}: {claim}: recorded {before['verdict']!r}, now {now['verdict']!r}"
+            )
         elif now["evidence"] != "statistical":
             sides = before.get("quick") if quick else before
             changed += [

@@ -8,7 +8,12 @@ the trained encoders on your own data.
 
 from __future__ import annotations
 
-from frhsic_core.remedies._adjustment import AdjustedClassifier, AdjustedRegressor, ScoreAdjuster, adjust_scores
+from frhsic_core.remedies._adjustment import (
+    AdjustedClassifier,
+    AdjustedRegressor,
+    ScoreAdjuster,
+    adjust_scores,
+)
 from frhsic_core.remedies._comparison import RemediedModel, RemedyComparison, compare_remedies
 from frhsic_core.remedies._erasure import AttributeEraser, KernelEraser
 

@@ -26,7 +26,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, v
 
 from frhsic_core._arrays import ArrayLike, fix_signs
 from frhsic_core._atomic_files import write_atomically
-from frhsic_core.auditing._input import as_columns
+from frhsic_core.inputs.columns import as_columns
 from frhsic_core.learning._estimators.columns import columns_of, fit_columns
 from frhsic_core.learning._estimators.input import require_numbers, two_classes
 from frhsic_core.remedies._attributes import (
@@ -72,7 +72,9 @@ def flat_offset(score: np.ndarray, phi: np.ndarray) -> np.ndarray:
 
     def loss(beta: np.ndarray) -> tuple[float, np.ndarray]:
         eta = score + phi @ beta
-        return float(np.mean(np.logaddexp(0.0, eta) - target * eta)), phi.T @ (expit(eta) - target) / len(score)
+        return float(np.mean(np.logaddexp(0.0, eta) - target * eta)), phi.T @ (
+            expit(eta) - target
+        ) / len(score)
 
     def curvature(beta: np.ndarray) -> np.ndarray:
         p = expit(score + phi @ beta)
@@ -80,7 +82,9 @@ def flat_offset(score: np.ndarray, phi: np.ndarray) -> np.ndarray:
 
     start = np.zeros(phi.shape[1])
     options = {"gtol": 1e-14}
-    return np.asarray(minimize(loss, start, jac=True, hess=curvature, method="trust-exact", options=options).x)
+    return np.asarray(
+        minimize(loss, start, jac=True, hess=curvature, method="trust-exact", options=options).x
+    )
 
 
 class ConditionalRanks:
@@ -96,21 +100,35 @@ class ConditionalRanks:
         values = frame.select_dtypes("number").to_numpy(np.float64)
         self.range = (values.min(0), values.max(0))
         # Silverman's rule for p attributes.
-        self.width = 1.06 * len(r) ** (-1.0 / (4 + max(values.shape[1], 1))) * standardized(values)[1]
+        self.width = (
+            1.06 * len(r) ** (-1.0 / (4 + max(values.shape[1], 1))) * standardized(values)[1]
+        )
         self.step = 0.125
         places, words, index = self._places(frame)
-        while len(places) > max(_PLACES, len(set(words))):  # several attributes, or one with a few huge values
+        while len(places) > max(
+            _PLACES, len(set(words))
+        ):  # several attributes, or one with a few huge values
             self.step *= 2.0
             places, words, index = self._places(frame)
         self.places, self.words = places, words
         distinct = np.unique(r)
-        self.levels = distinct if len(distinct) <= _LEVELS else np.unique(np.quantile(r, np.linspace(0, 1, _LEVELS)))
+        self.levels = (
+            distinct
+            if len(distinct) <= _LEVELS
+            else np.unique(np.quantile(r, np.linspace(0, 1, _LEVELS)))
+        )
         cell = np.searchsorted(self.levels, r, side="left").clip(max=len(self.levels) - 1)
         size = (len(places), len(self.levels))
-        self.counts = np.bincount(index * size[1] + cell, minlength=size[0] * size[1]).reshape(size).astype(np.float64)
+        self.counts = (
+            np.bincount(index * size[1] + cell, minlength=size[0] * size[1])
+            .reshape(size)
+            .astype(np.float64)
+        )
         share = self.counts.sum(1) / len(r)
         table = self._table(places, words)
-        self.quantiles = sum(q * np.interp(_SHARES, line, self.levels) for q, line in zip(share, table, strict=True))
+        self.quantiles = sum(
+            q * np.interp(_SHARES, line, self.levels) for q, line in zip(share, table, strict=True)
+        )
         return self
 
     def __call__(self, r: np.ndarray, frame: pd.DataFrame) -> np.ndarray:
@@ -186,12 +204,19 @@ class Adjustment:
             self.ranks = ConditionalRanks().fit(flat, frame)
             if self.classifier:
                 mapped, mean = self.ranks(flat, frame), expit(score).mean()
-                self.ranks.quantiles += brentq(lambda c: expit(mapped + c).mean() - mean, -4 * _LOGIT, 4 * _LOGIT)
+                self.ranks.quantiles += brentq(
+                    lambda c: expit(mapped + c).mean() - mean, -4 * _LOGIT, 4 * _LOGIT
+                )
         return self
 
     def __call__(self, score: np.ndarray, frame: Any, x: Any = None) -> np.ndarray:
         """Return the adjusted scores; ``"project"`` needs the features x, and the others the attributes."""
-        phi = np.insert(self.guess(x) if self.method == "project" else self.basis.transform(frame), 0, 1.0, axis=1)
+        phi = np.insert(
+            self.guess(x) if self.method == "project" else self.basis.transform(frame),
+            0,
+            1.0,
+            axis=1,
+        )
         flat = score + phi @ self.beta
         return flat if self.method != "rank" else self.ranks(flat, self.basis.in_order(frame))
 
@@ -200,7 +225,9 @@ class Adjustment:
 
 _FEWEST = 20
 _FORMAT = "frhsic adjustment of scores 5"
-_PARTS: dict[str, type] = {kind.__name__: kind for kind in (Adjustment, AttributeBasis, ConditionalRanks)}
+_PARTS: dict[str, type] = {
+    kind.__name__: kind for kind in (Adjustment, AttributeBasis, ConditionalRanks)
+}
 
 
 class ScoreAdjuster(BaseEstimator):
@@ -236,9 +263,13 @@ class ScoreAdjuster(BaseEstimator):
         self._validate_params()
         values, frame = _read(scores, sensitive_features, to_fit=True)
         if len(values) < _FEWEST:
-            raise ValueError(f"the number of scores is {len(values)}: a fit needs at least {_FEWEST}.")
+            raise ValueError(
+                f"the number of scores is {len(values)}: a fit needs at least {_FEWEST}."
+            )
         if len(np.unique(values)) <= 2:
-            raise ValueError("scores is constant or has two values: adjust the probabilities, then apply a threshold.")
+            raise ValueError(
+                "scores is constant or has two values: adjust the probabilities, then apply a threshold."
+            )
         probabilities = bool(values.min() >= 0.0 and values.max() <= 1.0)
         adjustment = Adjustment(self.method, classifier=probabilities)
         self.adjustment_ = adjustment.fit(logits(values) if probabilities else values, frame)
@@ -251,13 +282,19 @@ class ScoreAdjuster(BaseEstimator):
         if not self.adjustment_.classifier:
             return self.adjustment_(values, frame)
         if len(values) and not (values.min() >= 0.0 and values.max() <= 1.0):
-            raise ValueError("scores has values outside of 0 to 1, but fit had probabilities: pass the same kind.")
+            raise ValueError(
+                "scores has values outside of 0 to 1, but fit had probabilities: pass the same kind."
+            )
         return np.asarray(expit(self.adjustment_(logits(values), frame)), dtype=np.float64)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted adjustment as JSON, which :meth:`load` reads without running any code in it."""
         check_is_fitted(self)
-        content = {"format": _FORMAT, "parameters": self.get_params(), "adjustment": self.adjustment_}
+        content = {
+            "format": _FORMAT,
+            "parameters": self.get_params(),
+            "adjustment": self.adjustment_,
+        }
         text = json.dumps(content, default=_as_json)
         write_atomically({Path(path): lambda file: file.write(text.encode())})
 
@@ -269,13 +306,17 @@ class ScoreAdjuster(BaseEstimator):
         except (ValueError, KeyError):
             found = None
         if not isinstance(found, dict) or found.get("format") != _FORMAT:
-            raise ValueError(f"{path} is not a saved adjustment of scores: save the adjustment again.")
+            raise ValueError(
+                f"{path} is not a saved adjustment of scores: save the adjustment again."
+            )
         model = cls(**found["parameters"])
         model.adjustment_ = found["adjustment"]
         return model
 
 
-def other_half(adjuster: ScoreAdjuster, scores: np.ndarray, frame: Any) -> tuple[np.ndarray, np.ndarray] | None:
+def other_half(
+    adjuster: ScoreAdjuster, scores: np.ndarray, frame: Any
+) -> tuple[np.ndarray, np.ndarray] | None:
     """Fit on one half of the rows; return which rows are in the other half, and their adjusted scores.
 
     On the rows that fit it, an adjustment removes the gap of these rows, chance included, and looks too good. Parts
@@ -291,7 +332,9 @@ def other_half(adjuster: ScoreAdjuster, scores: np.ndarray, frame: Any) -> tuple
         return None
 
 
-def adjust_scores(scores: ArrayLike, *, sensitive_features: ArrayLike, method: str = "rank") -> np.ndarray:
+def adjust_scores(
+    scores: ArrayLike, *, sensitive_features: ArrayLike, method: str = "rank"
+) -> np.ndarray:
     """Return scores that depend less on S, from scores and attributes alone.
 
     No labels, features or model are needed. For new people later, keep a :class:`~frhsic_core.ScoreAdjuster`, which
@@ -322,9 +365,13 @@ def adjust_scores(scores: ArrayLike, *, sensitive_features: ArrayLike, method: s
 def _read(scores: ArrayLike, s: ArrayLike, *, to_fit: bool = False) -> tuple[np.ndarray, Any]:
     column, *more = as_columns(scores, argument="scores", default="scores", categorical=False)
     if more:
-        raise ValueError(f"scores has the shape (n, {1 + len(more)}): pass one score for each row, (n,).")
+        raise ValueError(
+            f"scores has the shape (n, {1 + len(more)}): pass one score for each row, (n,)."
+        )
     if column.missing:
-        raise ValueError(f"scores has {column.missing} missing or infinite values: drop those rows first.")
+        raise ValueError(
+            f"scores has {column.missing} missing or infinite values: drop those rows first."
+        )
     return column.values, read_attributes(s, scores, name="scores", to_fit=to_fit)
 
 
@@ -366,12 +413,18 @@ class AttributeGuess:
         target = centered @ vectors[:, kept] / np.sqrt(values[kept])
         # On this grid the sums of a forest are exact, so columns that split the samples alike tie on every processor.
         target = np.round(target * 2**20) / 2**20
-        self.forest = RandomForestRegressor(100, min_samples_leaf=5, max_features=0.5, oob_score=True, random_state=0)
-        with warnings.catch_warnings(action="ignore", category=UserWarning):  # a sample of all trees gets the mean
+        self.forest = RandomForestRegressor(
+            100, min_samples_leaf=5, max_features=0.5, oob_score=True, random_state=0
+        )
+        with warnings.catch_warnings(
+            action="ignore", category=UserWarning
+        ):  # a sample of all trees gets the mean
             self.forest.fit(self._numbers(X), target if target.shape[1] > 1 else target[:, 0])
         guess = np.nan_to_num(self.forest.oob_prediction_.reshape(target.shape))
         spread = guess.std(0)
-        correlation = ((guess - guess.mean(0)) * target).mean(0) / np.where(spread > 0, spread, np.inf)
+        correlation = ((guess - guess.mean(0)) * target).mean(0) / np.where(
+            spread > 0, spread, np.inf
+        )
         # Out-of-bag predictions of noise correlate negatively with it, so the test is one-sided.
         self.kept = correlation > 3.0 / np.sqrt(len(phi))
         return guess[:, self.kept]
@@ -416,7 +469,9 @@ class _Adjusted:
         y = self._read_target(y)
         X = checked_features(self, X, reset=True, **_ANY)
         check_consistent_length(X, y)
-        frame = attributes_to_fit(self, X, sensitive_features, predicts_without=self.method == "project")
+        frame = attributes_to_fit(
+            self, X, sensitive_features, predicts_without=self.method == "project"
+        )
         if frame is not None and is_classifier(self):
             warn_of_few(y)
         require_predictions(self.estimator, classes=is_classifier(self))
@@ -435,9 +490,14 @@ class _Adjusted:
         if y is None or self.cv == "prefit":
             raw = getattr(self.estimator_, how)(X)
         else:
-            folds = min(int(self.cv), *(np.unique(y, return_counts=True)[1] if is_classifier(self) else [len(y)]))
+            folds = min(
+                int(self.cv),
+                *(np.unique(y, return_counts=True)[1] if is_classifier(self) else [len(y)]),
+            )
             if folds < 2:
-                raise ValueError("y has a class with one sample: out-of-fold scores need two of each class.")
+                raise ValueError(
+                    "y has a class with one sample: out-of-fold scores need two of each class."
+                )
             raw = cross_val_predict(clone(self.estimator_), X, y, cv=folds, method=how)
         raw = np.asarray(raw, dtype=np.float64)
         return logits(raw[:, 1]) if is_classifier(self) else raw
@@ -468,10 +528,23 @@ class _Adjusted:
             )
         return self.adjustment_(score, read_attributes(s, given))
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None, *, sensitive_features: ArrayLike | None = None) -> float:
+    def score(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        sensitive_features: ArrayLike | None = None,
+    ) -> float:
         """Return the accuracy, or R², of the adjusted predictions."""
         metric = accuracy_score if is_classifier(self) else r2_score
-        return float(metric(y, self.predict(X, sensitive_features=sensitive_features), sample_weight=sample_weight))
+        return float(
+            metric(
+                y,
+                self.predict(X, sensitive_features=sensitive_features),
+                sample_weight=sample_weight,
+            )
+        )
 
     def __sklearn_tags__(self) -> Tags:
         tags: Tags = super().__sklearn_tags__()  # type: ignore[misc]  # of the other bases

@@ -11,7 +11,7 @@ from sklearn.preprocessing import SplineTransformer
 from sklearn.utils.validation import _num_samples, validate_data
 
 from frhsic_core._arrays import ArrayLike, require_same_rows, warn_caller
-from frhsic_core.auditing._input import as_columns, far_codes
+from frhsic_core.inputs.columns import as_columns, far_codes
 from frhsic_core.learning._estimators.input import require_features, warn_of_attribute
 from frhsic_core.learning._estimators.warnings import FitWarning, MissingAttributeWarning
 
@@ -21,7 +21,9 @@ UNNAMED = "sensitive"  # name of an attribute without a name
 _FUNCTIONS = 8  # splines of each numeric attribute
 
 
-def read_attributes(s: ArrayLike, other: Any, *, name: str = "X", to_fit: bool = False) -> pd.DataFrame:
+def read_attributes(
+    s: ArrayLike, other: Any, *, name: str = "X", to_fit: bool = False
+) -> pd.DataFrame:
     """Return the attributes as a frame with a float64 column for each number and a text column for each category.
 
     Numbers, words and dates are read as by :func:`frhsic_core.audit`, but missing values are an error, and so are rows
@@ -33,7 +35,9 @@ def read_attributes(s: ArrayLike, other: Any, *, name: str = "X", to_fit: bool =
     rows = other if isinstance(other, int) else _num_samples(other)
     columns = as_columns(s, argument="sensitive_features", default=UNNAMED, categorical=True)
     if (count := len(columns[0].values)) != rows:
-        raise ValueError(f"sensitive_features has {count} rows but {name} has {rows}: both need one row per sample.")
+        raise ValueError(
+            f"sensitive_features has {count} rows but {name} has {rows}: both need one row per sample."
+        )
     frame = {}
     for column in columns:
         if column.missing:
@@ -41,15 +45,21 @@ def read_attributes(s: ArrayLike, other: Any, *, name: str = "X", to_fit: bool =
             raise ValueError(f"sensitive_features has {many}: drop those rows first.")
         words = np.array(column.categories, dtype=object)
         values = words[column.values.astype(int)] if column.categories else column.values
-        frame[column.name] = pd.Series(values, dtype=values.dtype)  # pandas would make text a type of its own
+        frame[column.name] = pd.Series(
+            values, dtype=values.dtype
+        )  # pandas would make text a type of its own
         if to_fit and frame[column.name].nunique() < 2:
-            raise ValueError(f"sensitive_features is constant (column {column.name}): nothing depends on it. Drop it.")
+            raise ValueError(
+                f"sensitive_features is constant (column {column.name}): nothing depends on it. Drop it."
+            )
         if to_fit and not column.categories and (said := far_codes(values, repr(column.name))):
             warn_caller(said, FitWarning)
     return pd.DataFrame(frame)
 
 
-def attributes_to_fit(estimator: Any, X: Any, s: ArrayLike | None, *, predicts_without: bool) -> pd.DataFrame | None:
+def attributes_to_fit(
+    estimator: Any, X: Any, s: ArrayLike | None, *, predicts_without: bool
+) -> pd.DataFrame | None:
     """Return the attributes that an estimator is fitted on, or None with a warning that it then changes nothing.
 
     If it ``predicts_without`` S, a column of X that is S gives a warning. Otherwise a model may use S.
@@ -69,7 +79,10 @@ def warn_of_few(y: np.ndarray) -> None:
     kinds, counts = np.unique(y, return_counts=True)
     if 2 <= counts.min() < FEW:
         rare = f"y has the class {kinds.tolist()[counts.argmin()]!r} only {counts.min()} times"
-        warn_caller(f"{rare}: with fewer than {FEW}, scores and their dependence on S are mostly noise.", FitWarning)
+        warn_caller(
+            f"{rare}: with fewer than {FEW}, scores and their dependence on S are mostly noise.",
+            FitWarning,
+        )
 
 
 def checked_features(estimator: Any, X: Any, *, reset: bool, **checks: Any) -> Any:
@@ -112,7 +125,9 @@ class AttributeBasis:
     def fit(self, frame: pd.DataFrame) -> AttributeBasis:
         """Read scales, levels and knots from the training samples."""
         self.names = list(frame)
-        self.levels = {name: sorted(set(frame[name])) for name in frame if frame[name].dtype == object}
+        self.levels = {
+            name: sorted(set(frame[name])) for name in frame if frame[name].dtype == object
+        }
         self.numeric = [name for name in frame if name not in self.levels]
         values = frame[self.numeric].to_numpy(np.float64)
         self.mean, self.scale = standardized(values)
@@ -126,7 +141,9 @@ class AttributeBasis:
         for name in frame:
             if (frame[name].dtype == object) != (name in self.levels):
                 was = "text" if name in self.levels else "numeric"
-                raise ValueError(f"sensitive_features has a column that was {was} in fit ({name}): pass the same kind.")
+                raise ValueError(
+                    f"sensitive_features has a column that was {was} in fit ({name}): pass the same kind."
+                )
         values = frame[self.numeric].to_numpy(np.float64)
         for name, column, low, high in zip(self.numeric, values.T, *self.range, strict=True):
             far = column[np.maximum(low - column, column - high) > 0.1 * (high - low)]
@@ -137,8 +154,12 @@ class AttributeBasis:
                 )
         values = np.clip(values, *self.range)
         parts = [
-            (column[:, None] - mean) / scale if spline is None else _transformer(*spline).transform(column[:, None])
-            for spline, column, mean, scale in zip(self.splines, values.T, self.mean, self.scale, strict=True)
+            (column[:, None] - mean) / scale
+            if spline is None
+            else _transformer(*spline).transform(column[:, None])
+            for spline, column, mean, scale in zip(
+                self.splines, values.T, self.mean, self.scale, strict=True
+            )
         ]
         for name, levels in self.levels.items():
             equal = frame[name].to_numpy(object)[:, None] == np.array(levels, dtype=object)
@@ -149,7 +170,9 @@ class AttributeBasis:
         """Return the attributes as fit had them, by their names where both have names, and else by position."""
         names, fitted = list(frame), list(self.names)
         if len(names) != len(fitted):
-            raise ValueError(f"sensitive_features has {len(names)} columns, but fit had {len(fitted)}.")
+            raise ValueError(
+                f"sensitive_features has {len(names)} columns, but fit had {len(fitted)}."
+            )
         if set(names) == set(fitted):
             return frame[fitted]
         if not any(name.startswith(UNNAMED) for name in (names[0], fitted[0])):
@@ -176,5 +199,8 @@ def _transformer(degree: int, knots: np.ndarray) -> SplineTransformer:
 
 def attribute_matrix(frame: pd.DataFrame) -> np.ndarray:
     """Return numbers as they are and categories as indicators (one of two is enough), for measures of S."""
-    parts = [pd.get_dummies(frame[[name]], drop_first=frame[name].nunique() == 2, dtype=np.float64) for name in frame]
+    parts = [
+        pd.get_dummies(frame[[name]], drop_first=frame[name].nunique() == 2, dtype=np.float64)
+        for name in frame
+    ]
     return pd.concat(parts, axis=1).to_numpy()

@@ -32,8 +32,16 @@ from frhsic_core.conditional import gdp
 from frhsic_core.joint import distance_correlation
 from frhsic_core.learning._estimators import FairClassifier, FairRegressor
 from frhsic_core.learning._estimators.columns import columns_of, fit_columns
-from frhsic_core.learning._estimators.input import require_features, require_resolution, warn_of_attribute
-from frhsic_core.remedies._adjustment import AdjustedClassifier, AdjustedRegressor, require_predictions
+from frhsic_core.learning._estimators.input import (
+    require_features,
+    require_resolution,
+    warn_of_attribute,
+)
+from frhsic_core.remedies._adjustment import (
+    AdjustedClassifier,
+    AdjustedRegressor,
+    require_predictions,
+)
 from frhsic_core.remedies._attributes import (
     AttributeBasis,
     attribute_matrix,
@@ -92,10 +100,18 @@ def learner(name: Any, task: str) -> Any:
         return clone(name)
     one_of("learner", name, LEARNERS)
     if name == "linear":
-        model = RidgeCV(np.logspace(-2, 4, 13)) if task == "regression" else LogisticRegression(max_iter=2000)
+        model = (
+            RidgeCV(np.logspace(-2, 4, 13))
+            if task == "regression"
+            else LogisticRegression(max_iter=2000)
+        )
         return make_pipeline(StandardScaler(), model)
-    booster = HistGradientBoostingRegressor if task == "regression" else HistGradientBoostingClassifier
-    return booster(max_iter=100, learning_rate=0.06, max_leaf_nodes=15, min_samples_leaf=20, random_state=0)
+    booster = (
+        HistGradientBoostingRegressor if task == "regression" else HistGradientBoostingClassifier
+    )
+    return booster(
+        max_iter=100, learning_rate=0.06, max_leaf_nodes=15, min_samples_leaf=20, random_state=0
+    )
 
 
 def without_steps(name: Any) -> tuple[Pipeline | None, Any]:
@@ -104,7 +120,9 @@ def without_steps(name: Any) -> tuple[Pipeline | None, Any]:
     if not any(isinstance(part, ColumnTransformer) for part in parts):
         return None, name
     if not isinstance(name, Pipeline):
-        raise TypeError(f"{type(name).__name__} wraps a pipeline that chooses columns: pass the pipeline instead.")
+        raise TypeError(
+            f"{type(name).__name__} wraps a pipeline that chooses columns: pass the pipeline instead."
+        )
     return clone(name[:-1]), name[-1]
 
 
@@ -130,11 +148,18 @@ def dependence_of(predicted: np.ndarray, s: np.ndarray, *, scale: float = 1.0) -
         return {"dcor": 0.0, "gdp": 0.0}
     s = s[:, np.ptp(s, axis=0) > 0]
     rows = np.linspace(0, len(s) - 1, min(len(s), _MOST_ROWS)).round().astype(int)
-    squared = distance_correlation(predicted[rows], s[rows] / s.std(0), squared=True, estimator="unbiased")
-    return {"dcor": math.sqrt(max(float(squared), 0.0)), "gdp": max(gdp(predicted / scale, c) for c in s.T)}
+    squared = distance_correlation(
+        predicted[rows], s[rows] / s.std(0), squared=True, estimator="unbiased"
+    )
+    return {
+        "dcor": math.sqrt(max(float(squared), 0.0)),
+        "gdp": max(gdp(predicted / scale, c) for c in s.T),
+    }
 
 
-Sample = tuple[Any, np.ndarray, pd.DataFrame]  # X as given, the target (0 and 1 for classes), the attributes
+Sample = tuple[
+    Any, np.ndarray, pd.DataFrame
+]  # X as given, the target (0 and 1 for classes), the attributes
 
 
 class FittedRemedy:
@@ -144,22 +169,30 @@ class FittedRemedy:
     on the table as it is, and the remedy stands between them and the last step.
     """
 
-    def __init__(self, key: str, name: Any, train: Sample, *, task: str, lam: float = 1.0, seed: int = 0) -> None:
+    def __init__(
+        self, key: str, name: Any, train: Sample, *, task: str, lam: float = 1.0, seed: int = 0
+    ) -> None:
         x, y, s = train
         self.steps, name = without_steps(name)
         self.columns = fit_columns(x) if self.steps is None else None
         remedy = REMEDIES[key]
         numbers = task == "regression"
         self.how = "predict" if numbers else "predict_proba"
-        self.seen = AttributeBasis("linear").fit(s) if remedy.needs_s else None  # by a learner for which S is a feature
+        self.seen = (
+            AttributeBasis("linear").fit(s) if remedy.needs_s else None
+        )  # by a learner for which S is a feature
         self.given = remedy.needs_s and bool(remedy.method)  # S, once more, to adjust the scores
         model: Any
         more: dict[str, Any] = {"sensitive_features": s}
         if key == "encoder":
-            model = (FairRegressor if numbers else FairClassifier)(lam, random_state=seed, device="cpu")
+            model = (FairRegressor if numbers else FairClassifier)(
+                lam, random_state=seed, device="cpu"
+            )
             more = {"sensitive_features": attribute_matrix(s)}
         elif remedy.method:
-            model = (AdjustedRegressor if numbers else AdjustedClassifier)(learner(name, task), method=remedy.method)
+            model = (AdjustedRegressor if numbers else AdjustedClassifier)(
+                learner(name, task), method=remedy.method
+            )
         elif remedy.change is not None:
             model = Pipeline([("change", remedy.change()), ("learner", learner(name, task))])
             more = {"change__sensitive_features": s}
@@ -176,7 +209,9 @@ class FittedRemedy:
 
     def __call__(self, x: Any, s: pd.DataFrame | None) -> np.ndarray:
         more = {"sensitive_features": s} if self.given else {}
-        predicted = np.asarray(getattr(self.model, self.how)(self._inputs(x, s), **more), dtype=np.float64)
+        predicted = np.asarray(
+            getattr(self.model, self.how)(self._inputs(x, s), **more), dtype=np.float64
+        )
         return predicted if predicted.ndim == 1 else predicted[:, 1]
 
 
@@ -209,9 +244,13 @@ class RemedyComparison:
 
     def frontier(self) -> pd.DataFrame:
         """Return the rows that no other row beats in both score and distance correlation, the highest score first."""
-        return self.table[self.table["non_dominated"]].sort_values("score", ascending=False, kind="stable")
+        return self.table[self.table["non_dominated"]].sort_values(
+            "score", ascending=False, kind="stable"
+        )
 
-    def best(self, *, within: float = 0.02, needs_s: bool | None = None, measure: str = "dcor") -> pd.Series:
+    def best(
+        self, *, within: float = 0.02, needs_s: bool | None = None, measure: str = "dcor"
+    ) -> pd.Series:
         """Return the row that depends least on S, of those whose score is at most ``within`` below that of no remedy.
 
         The best model without a remedy counts, so the row never depends more on S than this model. ``measure`` of the
@@ -222,12 +261,16 @@ class RemedyComparison:
             raise ValueError(f"within is {within}: it must be zero or positive.")
         rows = self.table if needs_s is None else self.table[self.table["needs_s"] == needs_s]
         if rows.empty:
-            raise ValueError(f"no model with needs_s={needs_s} was compared: add such a remedy to remedies.")
+            raise ValueError(
+                f"no model with needs_s={needs_s} was compared: add such a remedy to remedies."
+            )
         plain = rows["score"][rows["remedy"].isin(PLAIN.values())].max()
         close = rows[rows["score"] >= plain - within]
         return close.loc[close[one_of("measure", measure, ("dcor", "gdp"))].idxmin()]
 
-    def fit_best(self, X: Any, y: Any, *, sensitive_features: ArrayLike, **choice: Any) -> RemediedModel:
+    def fit_best(
+        self, X: Any, y: Any, *, sensitive_features: ArrayLike, **choice: Any
+    ) -> RemediedModel:
         """Fit the model of :meth:`best` on raw data and return it with its audit, ready to be saved with joblib.
 
         Parameters
@@ -245,7 +288,9 @@ class RemedyComparison:
         """
         row = self.best(**choice)
         if row["remedy"] in PLAIN.values():
-            warn_caller(f"The model has NO remedy: none loses so little {self.score_name} and depends less on S.")
+            warn_caller(
+                f"The model has NO remedy: none loses so little {self.score_name} and depends less on S."
+            )
         chosen = self.learners.get(row["learner"], row["learner"])
         model = RemediedModel(row["remedy"], chosen, float(row["strength"]), task=self.task)
         return model.fit(X, y, sensitive_features=sensitive_features)
@@ -256,22 +301,48 @@ class RemedyComparison:
 
         if ax is None:
             _, ax = plt.subplots(figsize=(7.4, 4.6), layout="constrained")
-        for (remedy, model), rows in self.table.sort_values("strength").groupby(["remedy", "learner"], sort=False):
-            style: dict[str, Any] = {"linestyle": "--", "markerfacecolor": "white"} if rows["needs_s"].any() else {}
+        for (remedy, model), rows in self.table.sort_values("strength").groupby(
+            ["remedy", "learner"], sort=False
+        ):
+            style: dict[str, Any] = (
+                {"linestyle": "--", "markerfacecolor": "white"} if rows["needs_s"].any() else {}
+            )
             sides = (rows["dcor"], rows["score"], rows["score_half"], rows["dcor_half"])
             label = f"{REMEDIES[str(remedy)].label}, {model}"
             ax.errorbar(*sides, marker="o", linewidth=1, elinewidth=0.5, label=label, **style)
         frontier = self.frontier().sort_values("dcor", kind="stable")
-        ax.plot(frontier["dcor"], frontier["score"], color="gray", linewidth=5, alpha=0.25, zorder=0)
-        ax.set(xlabel="dependence on S (distance correlation)", ylabel=f"held-out {self.score_name}")
-        ax.legend(fontsize=7, frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5), title="hollow: needs S")
+        ax.plot(
+            frontier["dcor"], frontier["score"], color="gray", linewidth=5, alpha=0.25, zorder=0
+        )
+        ax.set(
+            xlabel="dependence on S (distance correlation)", ylabel=f"held-out {self.score_name}"
+        )
+        ax.legend(
+            fontsize=7,
+            frameon=False,
+            loc="center left",
+            bbox_to_anchor=(1.0, 0.5),
+            title="hollow: needs S",
+        )
         return ax
 
     def shown(self) -> pd.DataFrame:
         """Return the table with readable columns, the best scores first."""
-        names = {"needs_s": "needs S to predict", "score": self.score_name, "score_half": "±", "dcor": "dCor"}
-        names |= {"dcor_half": "± ", "gdp": "GDP", "cpu_seconds": "CPU s", "non_dominated": "on the frontier"}
-        rows = self.table.sort_values("score", ascending=False, kind="stable").reset_index(drop=True)
+        names = {
+            "needs_s": "needs S to predict",
+            "score": self.score_name,
+            "score_half": "±",
+            "dcor": "dCor",
+        }
+        names |= {
+            "dcor_half": "± ",
+            "gdp": "GDP",
+            "cpu_seconds": "CPU s",
+            "non_dominated": "on the frontier",
+        }
+        rows = self.table.sort_values("score", ascending=False, kind="stable").reset_index(
+            drop=True
+        )
         rows = rows.assign(
             remedy=[REMEDIES[key].label for key in rows["remedy"]],
             needs_s=np.where(rows["needs_s"], "yes", "no"),
@@ -385,7 +456,9 @@ def compare_remedies(
     if n_splits < 1:
         raise ValueError(f"n_splits is {n_splits}: at least one split is needed.")
     if not (max_seconds is None or (isinstance(max_seconds, Real) and max_seconds >= 0)):
-        raise ValueError(f"max_seconds is {max_seconds!r}: give a number of seconds, zero or more, or None.")
+        raise ValueError(
+            f"max_seconds is {max_seconds!r}: give a number of seconds, zero or more, or None."
+        )
     table, target, frame, task, _ = _read(X, y, sensitive_features, task)
     for model in models.values():  # at once, and not after minutes of other fits
         learner(without_steps(model)[1], task)
@@ -394,17 +467,26 @@ def compare_remedies(
         warn_of_few(target)
     if any(key == "encoder" for key, *_ in plan):
         for name in frame.select_dtypes("number"):
-            require_resolution(frame[name].to_numpy(), str(name), more=" Or leave 'encoder' out of remedies.")
+            require_resolution(
+                frame[name].to_numpy(), str(name), more=" Or leave 'encoder' out of remedies."
+            )
     splitter = ShuffleSplit if task == "regression" else StratifiedShuffleSplit
-    splits = splitter(n_splits, test_size=TEST_SHARE, random_state=random_state).split(table, target)
+    splits = splitter(n_splits, test_size=TEST_SHARE, random_state=random_state).split(
+        table, target
+    )
     found: list[dict[str, Any]] = []
     begin = time.monotonic()
     for number, (train, test) in enumerate(splits):
-        known, new = ((table.iloc[at], target[at], frame.iloc[at].reset_index(drop=True)) for at in (train, test))
+        known, new = (
+            (table.iloc[at], target[at], frame.iloc[at].reset_index(drop=True))
+            for at in (train, test)
+        )
         scale = float(target[train].std()) if task == "regression" else 1.0
         plain: dict[tuple[bool, Any], np.ndarray] = {}
         for place, (key, name, grid) in enumerate(plan):
-            late = bool(found) and max_seconds is not None and time.monotonic() - begin > max_seconds
+            late = (
+                bool(found) and max_seconds is not None and time.monotonic() - begin > max_seconds
+            )
             if late:
                 break
             if verbose:
@@ -413,11 +495,24 @@ def compare_remedies(
             options: dict[str, Any] = {"task": task, "seed": random_state + number}
             fits = fit_predict(key, models.get(name, name), grid, known, new, plain, **options)
             for strength, predicted, seconds in fits:
-                row = {"remedy": key, "learner": name, "strength": strength, "split": number, "cpu_seconds": seconds}
-                row |= {"needs_s": REMEDIES[key].needs_s, "score": score_of(predicted, new[1], task=task)}
+                row = {
+                    "remedy": key,
+                    "learner": name,
+                    "strength": strength,
+                    "split": number,
+                    "cpu_seconds": seconds,
+                }
+                row |= {
+                    "needs_s": REMEDIES[key].needs_s,
+                    "score": score_of(predicted, new[1], task=task),
+                }
                 found.append(row | dependence_of(predicted, attribute_matrix(new[2]), scale=scale))
         if late:
-            what = f"{number} of {n_splits} splits are complete and kept" if number else "a part of one split is kept"
+            what = (
+                f"{number} of {n_splits} splits are complete and kept"
+                if number
+                else "a part of one split is kept"
+            )
             warn_caller(f"the comparison took more than {max_seconds:g} s: {what}.")
             found = [row for row in found if row["split"] < number or number == 0]
             break
@@ -453,7 +548,9 @@ def summarized(rows: pd.DataFrame, *, test_share: float) -> pd.DataFrame:
     table = groups[list(MEASURES)].mean()
     splits = rows["split"].nunique()
     # The variance of the corrected resampled t-test of Nadeau and Bengio (2003); of one split it is not known.
-    factor = stats.t.ppf(0.975, splits - 1) * math.sqrt(1.0 / splits + test_share / (1.0 - test_share))
+    factor = stats.t.ppf(0.975, splits - 1) * math.sqrt(
+        1.0 / splits + test_share / (1.0 - test_share)
+    )
     for name in ("score", "dcor"):
         table[f"{name}_half"] = groups[name].std(ddof=1).to_numpy() * factor
     table = table.reset_index()
@@ -474,10 +571,20 @@ def _plan(remedies: Any, learners: Mapping[str, Any]) -> list[tuple[str, str, li
     given = remedies if isinstance(remedies, Mapping) else {}
     plan = []
     for key in keys:
-        grid = [float(strength) for strength in given.get(key, LAMS if key == "encoder" else STRENGTHS)]
-        wrong = [strength for strength in grid if not 0.0 <= strength <= (math.inf if key == "encoder" else 1.0)]
+        grid = [
+            float(strength) for strength in given.get(key, LAMS if key == "encoder" else STRENGTHS)
+        ]
+        wrong = [
+            strength
+            for strength in grid
+            if not 0.0 <= strength <= (math.inf if key == "encoder" else 1.0)
+        ]
         if wrong:
-            what = "λ of an encoder is zero or more" if key == "encoder" else "a strength lies between 0 and 1"
+            what = (
+                "λ of an encoder is zero or more"
+                if key == "encoder"
+                else "a strength lies between 0 and 1"
+            )
             raise ValueError(f"remedies has the strength {wrong[0]:g} for {key!r}: {what}.")
         plan += [(key, name, grid) for name in (["network"] if key == "encoder" else learners)]
     return plan
@@ -489,24 +596,34 @@ def _read(
     """Return X as a table, the target as numbers, the attributes, the task, and the classes, which become 0 and 1."""
     one_of("task", task, ("auto", "regression", "classification"))
     if sparse.issparse(X):
-        raise ValueError("X is sparse: pass X.toarray() or a DataFrame, since the remedies change all columns.")
+        raise ValueError(
+            "X is sparse: pass X.toarray() or a DataFrame, since the remedies change all columns."
+        )
     require_same_rows(X, y, names=("X", "y"))
     require_features(X)
     table = X if isinstance(X, pd.DataFrame) else pd.DataFrame(np.asarray(X))
     target = column_or_1d(y)
     if len(target) != len(table):
-        raise ValueError(f"y has {len(target)} rows but X has {len(table)}: both need one row per sample.")
+        raise ValueError(
+            f"y has {len(target)} rows but X has {len(table)}: both need one row per sample."
+        )
     bad = ~np.isfinite(target) if target.dtype.kind == "f" else pd.isna(target)
     if bad.any():
-        raise ValueError(f"y has {int(bad.sum())} missing or infinite values: drop those rows first.")
+        raise ValueError(
+            f"y has {int(bad.sum())} missing or infinite values: drop those rows first."
+        )
     distinct, counts = np.unique(target, return_counts=True)
     if len(distinct) < 2:
-        raise ValueError(f"y has one value only {distinct.tolist()}: pass two classes, or numbers that differ.")
+        raise ValueError(
+            f"y has one value only {distinct.tolist()}: pass two classes, or numbers that differ."
+        )
     frame = read_attributes(s, X, to_fit=True)
     several = type_of_target(target) == "multiclass" and len(distinct) <= _CLASSES
     if task == "regression" or (task == "auto" and len(distinct) > 2 and not several):
         if target.dtype.kind not in "iuf":
-            raise ValueError("y is text: pass numbers for a regression, or two classes for a classification.")
+            raise ValueError(
+                "y is text: pass numbers for a regression, or two classes for a classification."
+            )
         return table, target.astype(np.float64), frame, "regression", None
     if len(distinct) > 2:
         advice = "compare each class with the others (y == value), or pass task='regression' for numbers on a scale."
@@ -515,7 +632,9 @@ def _read(
     least = math.ceil(max(1.0 / TEST_SHARE, 2.0 / (1.0 - TEST_SHARE)))
     if counts.min() < least:
         rare = distinct.tolist()[counts.argmin()]
-        raise ValueError(f"y has the class {rare!r} only {counts.min()} times: at least {least} are needed to split.")
+        raise ValueError(
+            f"y has the class {rare!r} only {counts.min()} times: at least {least} are needed to split."
+        )
     return table, (target == distinct[1]).astype(np.float64), frame, "classification", distinct
 
 
@@ -544,7 +663,9 @@ class RemediedModel(BaseEstimator):
         The two classes; the second counts as positive.
     """
 
-    def __init__(self, remedy: str, learner: Any, strength: float, *, task: str = "classification") -> None:
+    def __init__(
+        self, remedy: str, learner: Any, strength: float, *, task: str = "classification"
+    ) -> None:
         self.remedy = remedy
         self.learner = learner
         self.strength = strength
@@ -559,8 +680,12 @@ class RemediedModel(BaseEstimator):
         unseen = np.empty(len(target))
         with warnings.catch_warnings(action="ignore"):  # the audit shows what a fit was worth
             for train, test in folds(5, shuffle=True, random_state=0).split(table, target):
-                self._fit(table.iloc[train], target[train], frame.iloc[train].reset_index(drop=True))
-                unseen[test] = self._scores(table.iloc[test], frame.iloc[test].reset_index(drop=True))
+                self._fit(
+                    table.iloc[train], target[train], frame.iloc[train].reset_index(drop=True)
+                )
+                unseen[test] = self._scores(
+                    table.iloc[test], frame.iloc[test].reset_index(drop=True)
+                )
             self._fit(table, target, frame)
         self.audit_ = audit(unseen, sensitive_features=frame, y_true=target)
         return self
@@ -572,16 +697,22 @@ class RemediedModel(BaseEstimator):
             keys[PLAIN[self.needs_s_]] = 1.0 - share
         options: dict[str, Any] = {"task": self.task, "lam": self.strength}
         known = (table, target, frame)
-        self.parts_ = [(s, FittedRemedy(key, self.learner, known, **options)) for key, s in keys.items()]
+        self.parts_ = [
+            (s, FittedRemedy(key, self.learner, known, **options)) for key, s in keys.items()
+        ]
 
     def _scores(self, table: pd.DataFrame, frame: pd.DataFrame | None) -> np.ndarray:
         return np.sum([share * part(table, frame) for share, part in self.parts_], axis=0)
 
     def _predicted(self, X: Any, s: ArrayLike | None) -> np.ndarray:
         check_is_fitted(self)
-        table = checked_features(self, X if isinstance(X, pd.DataFrame) else pd.DataFrame(np.asarray(X)), reset=False)
+        table = checked_features(
+            self, X if isinstance(X, pd.DataFrame) else pd.DataFrame(np.asarray(X)), reset=False
+        )
         if self.needs_s_ and s is None:
-            raise ValueError("sensitive_features is missing: this remedy needs S of every person that it predicts.")
+            raise ValueError(
+                "sensitive_features is missing: this remedy needs S of every person that it predicts."
+            )
         return self._scores(table, read_attributes(s, X) if self.needs_s_ else None)
 
     def predict_proba(self, X: Any, *, sensitive_features: ArrayLike | None = None) -> np.ndarray:

@@ -15,7 +15,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from frhsic_core._arrays import ArrayLike, fix_signs
 from frhsic_core.learning._estimators.columns import columns_of, fit_columns
-from frhsic_core.remedies._attributes import BASES, AttributeBasis, attributes_to_fit, checked_features, standardized
+from frhsic_core.remedies._attributes import (
+    BASES,
+    AttributeBasis,
+    attributes_to_fit,
+    checked_features,
+    standardized,
+)
 
 _NUMBERS: dict[str, Any] = {"dtype": np.float64, "ensure_all_finite": "allow-nan"}
 _RANK = 1e-10  # directions of X or φ below this share of the largest variance do not exist
@@ -78,7 +84,9 @@ def leace_projection(
     cross = whitening @ (centered.T @ phi / len(x)) @ phi_whitening
     directions, correlations, _ = np.linalg.svd(cross, full_matrices=False)
     rank = [int(np.linalg.matrix_rank(part, hermitian=True)) for part in (whitening, phi_whitening)]
-    least = noise_correlation(len(x), *rank) if min_correlation == "auto" else float(min_correlation)
+    least = (
+        noise_correlation(len(x), *rank) if min_correlation == "auto" else float(min_correlation)
+    )
     kept = directions[:, correlations > max(least, 1e-8)]
     return coloring @ kept @ kept.T @ whitening, correlations
 
@@ -237,4 +245,6 @@ class KernelEraser(AttributeEraser):
     def _features_of(self, x: np.ndarray) -> np.ndarray:
         x = (x - self.offset_) / self.scale_
         x = x if self.axes_ is None else x @ self.axes_
-        return np.hstack([x, math.sqrt(2.0 / len(self.phases_)) * np.cos(x @ self.frequencies_ + self.phases_)])
+        return np.hstack(
+            [x, math.sqrt(2.0 / len(self.phases_)) * np.cos(x @ self.frequencies_ + self.phases_)]
+        )

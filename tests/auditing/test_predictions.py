@@ -14,11 +14,11 @@ from scipy.stats import binomtest
 
 from frhsic_core import audit, gdp_bound, gdp_curve
 from frhsic_core.auditing import Audit, gdp_score
-from frhsic_core.auditing._input import CATEGORIES, Column, as_column, read_columns
 from frhsic_core.auditing._predictions import residuals, sample_rows
 from frhsic_core.auditing._report import escape_markdown
 from frhsic_core.auditing._results import clean, number
 from frhsic_core.auditing._sentences import largest_gap
+from frhsic_core.inputs.columns import CATEGORIES, Column, as_column, read_columns
 
 
 def people(n: int = 240, seed: int = 0) -> pd.DataFrame:
@@ -26,8 +26,12 @@ def people(n: int = 240, seed: int = 0) -> pd.DataFrame:
     age = np.round(generator.uniform(20, 70, n))
     experience = np.clip(age - 20 + 6 * generator.normal(size=n), 0, None)
     p = 0.2 + 0.01 * experience + 0.05 * generator.random(n)
-    table = pd.DataFrame({"p": p, "age": age, "experience": experience, "y": (generator.random(n) < p).astype(int)})
-    return table.assign(sex=np.where(generator.random(n) < 0.5, "f", "m"), w=generator.uniform(0.5, 1.5, n))
+    table = pd.DataFrame(
+        {"p": p, "age": age, "experience": experience, "y": (generator.random(n) < p).astype(int)}
+    )
+    return table.assign(
+        sex=np.where(generator.random(n) < 0.5, "f", "m"), w=generator.uniform(0.5, 1.5, n)
+    )
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +41,11 @@ def data() -> pd.DataFrame:
 
 @pytest.fixture(scope="module")
 def full(data: pd.DataFrame) -> Audit:
-    given = {"y_true": data["y"], "control_features": data["experience"], "sample_weight": data["w"]}
+    given = {
+        "y_true": data["y"],
+        "control_features": data["experience"],
+        "sample_weight": data["w"],
+    }
     return audit(data["p"], sensitive_features=data[["age", "sex"]], **given)
 
 
@@ -76,15 +84,29 @@ def test_table_dict_and_markdown_agree(full: Audit) -> None:
 
 def test_the_same_numbers_from_every_kind_of_input(data: pd.DataFrame) -> None:
     columns = data["p"], data["age"]
-    kinds = [columns, tuple(c.to_numpy() for c in columns), tuple(torch.tensor(c.to_numpy()) for c in columns)]
+    kinds = [
+        columns,
+        tuple(c.to_numpy() for c in columns),
+        tuple(torch.tensor(c.to_numpy()) for c in columns),
+    ]
     kinds.append((data["p"].tolist(), {"age": data["age"].tolist()}))
     # A Dask collection has a method that computes it.
-    kinds.append(tuple(SimpleNamespace(compute=lambda part=part: part) for part in (data["p"], data[["age"]])))
+    kinds.append(
+        tuple(
+            SimpleNamespace(compute=lambda part=part: part) for part in (data["p"], data[["age"]])
+        )
+    )
     found = [read_columns(*kind) for kind in kinds]
     for other in found[1:]:
         np.testing.assert_array_equal(other.score.values, found[0].score.values)
         np.testing.assert_array_equal(other.sensitive[0].values, found[0].sensitive[0].values)
-    assert [columns.sensitive[0].name for columns in found] == ["age", "sensitive", "sensitive", "age", "age"]
+    assert [columns.sensitive[0].name for columns in found] == [
+        "age",
+        "sensitive",
+        "sensitive",
+        "age",
+        "age",
+    ]
 
 
 def test_missing_values_are_counted_and_compared(data: pd.DataFrame) -> None:
@@ -107,9 +129,16 @@ def test_words_dates_and_ordered_categories_become_numbers() -> None:
     years = as_column(born, name="born", categorical=True)
     np.testing.assert_allclose(years.values[:2], [1970.0, 2000.0], atol=0.01)
     assert years.missing == 1
-    degree = pd.Series(pd.Categorical(["high", "low", None], categories=["low", "high"], ordered=True))
-    np.testing.assert_array_equal(as_column(degree, name="d", categorical=True).values, [1.0, 0.0, np.nan])
-    assert as_column(pd.Series([True, False]), name="b", categorical=False).values.tolist() == [1.0, 0.0]
+    degree = pd.Series(
+        pd.Categorical(["high", "low", None], categories=["low", "high"], ordered=True)
+    )
+    np.testing.assert_array_equal(
+        as_column(degree, name="d", categorical=True).values, [1.0, 0.0, np.nan]
+    )
+    assert as_column(pd.Series([True, False]), name="b", categorical=False).values.tolist() == [
+        1.0,
+        0.0,
+    ]
 
 
 def test_a_weighted_sample_has_the_weighted_mean() -> None:
@@ -125,7 +154,9 @@ def test_residuals_remove_numbers_and_categories() -> None:
     c = generator.normal(size=1500)
     kind = generator.integers(0, 3, 1500).astype(float)
     noise = 0.1 * generator.normal(size=1500)
-    left = residuals(np.sin(c) + kind**2 + noise, [Column("c", c), Column("kind", kind, ("a", "b", "c"))])
+    left = residuals(
+        np.sin(c) + kind**2 + noise, [Column("c", c), Column("kind", kind, ("a", "b", "c"))]
+    )
     assert np.corrcoef(left, noise)[0, 1] > 0.97
 
 
@@ -147,7 +178,9 @@ def test_residuals_are_cross_fitted() -> None:
 def test_gate(full: Audit) -> None:
     gap = full["age"].curve
     below, above = gap.gdp_high + 0.01, gap.gdp_low - 0.01
-    statuses = {one.status for value in (below, above, gap.gdp) for one in full.check(f"gdp[age]={value}")}
+    statuses = {
+        one.status for value in (below, above, gap.gdp) for one in full.check(f"gdp[age]={value}")
+    }
     assert statuses == {0, 1, 3}
     assert [one.status for one in full.check(f"gdp[age]={0.5 * (gap.gdp_low + gap.gdp)}")] == [3]
     assert any(one.status for one in full.check(f"gdp[age]={below}", "calibration=0"))
@@ -157,17 +190,26 @@ def test_gate(full: Audit) -> None:
 def test_shrunken_scores_do_not_pass_a_gate_without_a_scale(data: pd.DataFrame) -> None:
     """Moved towards their median, the scores rank and select the same people."""
     p, t = data["p"], data["p"].median()
-    both = [audit(t + share * (p - t), sensitive_features=data["age"], threshold=t) for share in (1.0, 0.25)]
+    both = [
+        audit(t + share * (p - t), sensitive_features=data["age"], threshold=t)
+        for share in (1.0, 0.25)
+    ]
     before, after = (found.check("gdp=0.05", "gdp_over_sd=0.5", "impact_gap=0.2") for found in both)
     assert [one.status for one in (*before, *after)] == [1, 1, 1, 0, 1, 1]
     assert after[1].estimate == pytest.approx(before[1].estimate)
     with pytest.raises(ValueError, match="needs --threshold"):
         audit(p, sensitive_features=data["age"]).check("impact_gap=0.2")
-    few = audit(p, sensitive_features=data["age"], threshold=p.nlargest(3).min())["age"].selected_groups
-    exact = [binomtest(round(k * n), n).proportion_ci() for k, n in zip(few.means, few.rows, strict=True)]
+    few = audit(p, sensitive_features=data["age"], threshold=p.nlargest(3).min())[
+        "age"
+    ].selected_groups
+    exact = [
+        binomtest(round(k * n), n).proportion_ci() for k, n in zip(few.means, few.rows, strict=True)
+    ]
     assert few[["low", "high"]].to_numpy() == pytest.approx(np.array(exact))
     assert few["high"][few["means"] == 0].min() > 0
-    same = audit(np.full(len(p), 0.4), sensitive_features=data["age"])  # rounding errors over rounding errors
+    same = audit(
+        np.full(len(p), 0.4), sensitive_features=data["age"]
+    )  # rounding errors over rounding errors
     assert same["age"].numbers["gdp_over_sd"].high < 1e-12
 
 
@@ -182,7 +224,10 @@ def test_the_metric_is_the_number_of_the_audit(full: Audit, data: pd.DataFrame) 
 def test_inside_a_metric_frame(data: pd.DataFrame) -> None:
     """Of fairlearn: the numeric attribute is a sample parameter, the frame groups by the categorical one."""
     fairlearn = pytest.importorskip("fairlearn.metrics")
-    options = {"sensitive_features": data["sex"], "sample_params": {"sensitive_features": data["age"]}}
+    options = {
+        "sensitive_features": data["sex"],
+        "sample_params": {"sensitive_features": data["age"]},
+    }
     frame = fairlearn.MetricFrame(metrics=gdp_score, y_true=data["y"], y_pred=data["p"], **options)
     women = data["sex"] == "f"
     expected = gdp_score(None, data["p"][women], sensitive_features=data["age"][women])
@@ -197,7 +242,11 @@ def test_text_of_the_data_is_escaped() -> None:
 def test_labels_on_a_scale_are_no_classes(data: pd.DataFrame) -> None:
     """Three fractions, or many whole numbers, are real labels of scores from 0 to 1; predictions may be of any size."""
     p = data["p"]
-    for values, labels in ((p, np.arange(240) % 3 / 2), (p, np.arange(240) % 30), (1e4 * p, 1.1e4 * p)):
+    for values, labels in (
+        (p, np.arange(240) % 3 / 2),
+        (p, np.arange(240) % 30),
+        (1e4 * p, 1.1e4 * p),
+    ):
         found = audit(values, sensitive_features=data["age"], y_true=labels)
         assert "calibration" in found["age"].curves
         assert "equal_opportunity" not in found["age"].numbers
@@ -211,17 +260,24 @@ def test_a_scorecard_has_no_calibration_but_everything_else(data: pd.DataFrame) 
     assert set(plain["age"].curves) - set(card["age"].curves) == {"calibration"}
     assert card.gdp == pytest.approx(550 * plain.gdp)
     assert "Calibration is not measured" in str(card)
-    assert "calibration" in audit(1.1 * data["p"] - 0.05, **options)["age"].curves  # as of a linear model
+    assert (
+        "calibration" in audit(1.1 * data["p"] - 0.05, **options)["age"].curves
+    )  # as of a linear model
     with pytest.raises(ValueError, match=r"calibration of 'age' needs.*between 0 and 1"):
         card.check("calibration=1")
-    assert "calibration" in audit(300 + 550 * data["p"], **options | {"y_true": 600 + 9 * data["p"]})["age"].curves
+    assert (
+        "calibration"
+        in audit(300 + 550 * data["p"], **options | {"y_true": 600 + 9 * data["p"]})["age"].curves
+    )
 
 
 def test_a_dependence_without_a_certain_place_is_said() -> None:
     """A test that rejects and a band that contains a constant must not read as two opposite verdicts."""
     rng = np.random.default_rng(5)
     age = rng.uniform(20, 70, 300)
-    score = 0.5 + 0.08 * rng.normal(size=300) * (1 + 3 * (age > 45))  # the spread depends on age, the mean does not
+    score = 0.5 + 0.08 * rng.normal(size=300) * (
+        1 + 3 * (age > 45)
+    )  # the spread depends on age, the mean does not
     said = audit(score, sensitive_features={"age": age}).sentences
     assert "depend on age, but no difference of the mean" in said[0]
     where = next(sentence for sentence in said if sentence.startswith("The gap is largest"))
@@ -258,7 +314,9 @@ def test_intersections_of_categories_are_an_attribute() -> None:
     assert crossed.gdp > max(found["sex"].gdp, found["town"].gdp)
     assert found.joint is None
     assert "f × north" in found.sentences[-2] + str(found)
-    assert [a.name for a in audit(data["p"], sensitive_features=data[["age", "town"]]).attributes] == ["age", "town"]
+    assert [
+        a.name for a in audit(data["p"], sensitive_features=data[["age", "town"]]).attributes
+    ] == ["age", "town"]
 
 
 def test_the_guarantee_is_the_bound_of_the_values() -> None:
@@ -268,7 +326,9 @@ def test_the_guarantee_is_the_bound_of_the_values() -> None:
     found = audit(p, sensitive_features=age)
     bound = gdp_bound(p, sensitive_features=age)
     assert found.bound == bound
-    assert any(f"at most {number(bound.bound)}" in line and "40 values" in line for line in found.sentences)
+    assert any(
+        f"at most {number(bound.bound)}" in line and "40 values" in line for line in found.sentences
+    )
     above, below = bound.bound + 1e-6, bound.bound - 1e-6
     passed, failed, never = found.check(f"gdp={above}", f"gdp={below}", "gdp=0.03", guaranteed=True)
     assert [verdict.outcome for verdict in (passed, failed)] == ["below", "inconclusive"]
@@ -280,7 +340,9 @@ def test_the_guarantee_is_the_bound_of_the_values() -> None:
     assert far.outcome == "above"
     assert f"interval {number(far.low)} to {number(far.high)}. This holds" in str(far)
     held_out = "This holds only if these rows neither trained, adjusted nor chose the model."
-    assert all(str(one).endswith(held_out) for one in (passed, failed, never, far, *found.check("gdp=0.1")))
+    assert all(
+        str(one).endswith(held_out) for one in (passed, failed, never, far, *found.check("gdp=0.1"))
+    )
     own = audit(p, sensitive_features=age + rng.uniform(size=400))
     assert f"no useful guaranteed bound, only {number(own.bound.bound)}" in str(own)
     (verdict,) = own.check("gdp=0.05", guaranteed=True)
@@ -304,9 +366,16 @@ def test_without_known_limits_or_with_weights_nothing_is_guaranteed() -> None:
     bins = pd.Series(pd.qcut(age, 4))
     assert audit(p, sensitive_features=bins).bound is None
     assert audit(p, sensitive_features=bins.astype(str)).bound is None
-    assert audit(p, sensitive_features=bins.cat.codes.map(list("abcd").__getitem__)).bound is not None
-    for scores, why in ((100 * p, "these are from .* divide them by 100"), (200 * p, r"these are from \S+ to \S+\.$")):
-        with pytest.raises(ValueError, match=f"no guaranteed bound: it needs scores from 0 to 1, and {why}"):
+    assert (
+        audit(p, sensitive_features=bins.cat.codes.map(list("abcd").__getitem__)).bound is not None
+    )
+    for scores, why in (
+        (100 * p, "these are from .* divide them by 100"),
+        (200 * p, r"these are from \S+ to \S+\.$"),
+    ):
+        with pytest.raises(
+            ValueError, match=f"no guaranteed bound: it needs scores from 0 to 1, and {why}"
+        ):
             audit(scores, sensitive_features=age).check("gdp=0.1", guaranteed=True)
 
 
@@ -317,5 +386,7 @@ def test_estimate_interval_and_bound_are_drawn_on_one_axis(data: pd.DataFrame) -
     pattern = r'"interval wide" x1="(.*?)" x2="(.*?)".*?cx="(.*?)".*?"bound" points=".*? (.*?),'
     [places] = re.findall(pattern, audited.to_html())
     lengths = np.array(places, dtype=float) - 62
-    expected = np.array([found.curve.gdp_low, found.curve.gdp_high, found.curve.gdp, found.bound.bound])
+    expected = np.array(
+        [found.curve.gdp_low, found.curve.gdp_high, found.curve.gdp, found.bound.bound]
+    )
     np.testing.assert_allclose(lengths / lengths[-1], expected / found.bound.bound, atol=1e-3)

@@ -40,7 +40,9 @@ def case(request: pytest.FixtureRequest):
     return data, audit(data["p"], **given, threshold=0.4)
 
 
-def curve_by_hand(f: np.ndarray, s: np.ndarray, w: np.ndarray, bandwidth: float) -> tuple[np.ndarray, np.ndarray]:
+def curve_by_hand(
+    f: np.ndarray, s: np.ndarray, w: np.ndarray, bandwidth: float
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the local quadratic fit at every distinct value, one weighted least squares problem at a time."""
     values = np.unique(s)
     mass = np.array([w[s == v].sum() for v in values])
@@ -69,7 +71,9 @@ def curve_by_hand(f: np.ndarray, s: np.ndarray, w: np.ndarray, bandwidth: float)
     return mass, np.array(fitted)
 
 
-def check_curve(curve, f: np.ndarray, s: np.ndarray, w: np.ndarray, center: float | None = None) -> None:
+def check_curve(
+    curve, f: np.ndarray, s: np.ndarray, w: np.ndarray, center: float | None = None
+) -> None:
     mass, fitted = curve_by_hand(f, s, w, curve.bandwidth)
     share = mass / mass.sum()
     middle = np.average(f, weights=w) if center is None else center
@@ -101,24 +105,34 @@ def test_the_groups_are_those_of_pandas(case) -> None:
         codes = pd.qcut(data["s"], 4, labels=False, duplicates="drop")
     else:
         order = data.sort_values("s")
-        edges = [order["s"][(order["w"].cumsum() >= order["w"].sum() * k / 4)].iloc[0] for k in range(1, 4)]
+        edges = [
+            order["s"][(order["w"].cumsum() >= order["w"].sum() * k / 4)].iloc[0]
+            for k in range(1, 4)
+        ]
         edges = [edge for edge in edges if edge > data["s"].min()]
         codes = data["s"].map(lambda value: sum(value > edge for edge in sorted(set(edges))))
     parts = [part for _, part in data.groupby(codes.to_numpy())]
-    np.testing.assert_allclose(groups.means, [np.average(part["p"], weights=part["w"]) for part in parts])
+    np.testing.assert_allclose(
+        groups.means, [np.average(part["p"], weights=part["w"]) for part in parts]
+    )
     assert groups.rows.tolist() == [len(part) for part in parts]
     assert groups.start.tolist() == [part["s"].min() for part in parts]
     assert groups.end.tolist() == [part["s"].max() for part in parts]
     if (data["w"] == 1).all():
         for k, part in enumerate(parts):
-            low, high = stats.t.interval(0.95, len(part) - 1, part["p"].mean(), stats.sem(part["p"]))
+            low, high = stats.t.interval(
+                0.95, len(part) - 1, part["p"].mean(), stats.sem(part["p"])
+            )
             assert (groups.low[k], groups.high[k]) == (pytest.approx(low), pytest.approx(high))
     page = re.sub(r"<[^>]+>", " ", found.to_html())
     for k in range(len(groups)):
         shown = f"{groups.rows[k]:,.0f} {number(groups.means[k])} {number(groups.low[k])} to {number(groups.high[k])}"
         assert shown in " ".join(page.split())
     sentence = next((said for said in found.sentences if said.startswith("A table with")), None)
-    assert sentence is None or f"largest difference of {number(np.ptp(groups.means.to_numpy()))} between" in sentence
+    assert (
+        sentence is None
+        or f"largest difference of {number(np.ptp(groups.means.to_numpy()))} between" in sentence
+    )
 
 
 def test_the_picture_shows_everything_at_its_place(case) -> None:
@@ -135,17 +149,28 @@ def test_the_picture_shows_everything_at_its_place(case) -> None:
         heights = 16 + 278 * (high + margin - values) / (high - low + 2 * margin)
         return np.column_stack([62 + 564 * (s - first) / (last - first), heights])
 
-    root = ElementTree.fromstring(curve_svg(attribute, curve, label="mean", groups=groups if curve.smooth else None))
-    drawn = {kind: [tag.attrib for tag in root.iter() if tag.get("class") == kind] for kind in ("group", "point")}
+    root = ElementTree.fromstring(
+        curve_svg(attribute, curve, label="mean", groups=groups if curve.smooth else None)
+    )
+    drawn = {
+        kind: [tag.attrib for tag in root.iter() if tag.get("class") == kind]
+        for kind in ("group", "point")
+    }
     assert not [tag for tag in root.iter() if "rotate" in tag.get("transform", "")]
     if curve.smooth:
-        points = [point.split(",") for point in root.find(".//*[@class='curve']").get("points").split()]
+        points = [
+            point.split(",") for point in root.find(".//*[@class='curve']").get("points").split()
+        ]
         expected = places(curve.s, curve.mean)[inside]
         far = np.abs(np.array(points, float)[:, None] - expected).max(-1).min(1)
         assert (len(far), far.max() < 0.051) == (min(160, len(expected)), True)
         np.testing.assert_allclose(np.array(points, float)[[0, -1]], expected[[0, -1]], atol=0.051)
-        starts, ends = (places(np.clip(groups[name], first, last), groups.means) for name in ("start", "end"))
-        written = np.array([[line[name] for name in ("x1", "y1", "x2", "y2")] for line in drawn["group"]], float)
+        starts, ends = (
+            places(np.clip(groups[name], first, last), groups.means) for name in ("start", "end")
+        )
+        written = np.array(
+            [[line[name] for name in ("x1", "y1", "x2", "y2")] for line in drawn["group"]], float
+        )
         np.testing.assert_allclose(written, np.hstack([starts, ends]), atol=0.051)
         return
     written = np.array([[point["cx"], point["cy"]] for point in drawn["point"]], float)
@@ -173,7 +198,10 @@ def test_the_chance_level_is_that_of_shuffled_scores() -> None:
     data = table("ages")
     found = audit(data["p"], sensitive_features=data["s"])
     generator = np.random.default_rng(0)
-    noise = data["p"].to_numpy() - pd.Series(found.curve.mean, index=found.curve.s)[data["s"]].to_numpy()
+    noise = (
+        data["p"].to_numpy()
+        - pd.Series(found.curve.mean, index=found.curve.s)[data["s"]].to_numpy()
+    )
     shuffled = [gdp(generator.permutation(noise), data["s"]) for _ in range(200)]
     assert found.floor == pytest.approx(np.mean(shuffled), rel=0.25)
 
@@ -185,9 +213,14 @@ def test_the_effect_sizes(case) -> None:
     f, s = data["p"].to_numpy(), data["s"].to_numpy()
     a, b = (squareform(pdist(x[:, None])) for x in (f, s))
     centered = [x - x.mean(0) - x.mean(1)[:, None] + x.mean() for x in (a, b)]
-    covariance, *own = [(x * y).mean() for x, y in ((centered[0], centered[1]), (centered[0],) * 2, (centered[1],) * 2)]
+    covariance, *own = [
+        (x * y).mean()
+        for x, y in ((centered[0], centered[1]), (centered[0],) * 2, (centered[1],) * 2)
+    ]
     effects = found["s"].numbers
-    assert effects["distance_correlation"].value == pytest.approx(np.sqrt(covariance / np.sqrt(own[0] * own[1])))
+    assert effects["distance_correlation"].value == pytest.approx(
+        np.sqrt(covariance / np.sqrt(own[0] * own[1]))
+    )
     grams = []
     for distances in (a, b):
         off = np.sort(distances[np.triu_indices(len(f), 1)])
@@ -197,7 +230,10 @@ def test_the_effect_sizes(case) -> None:
     value = (grams[0] * grams[1]).sum() / np.sqrt((grams[0] ** 2).sum() * (grams[1] ** 2).sum())
     assert effects["normalized_hsic"].value == pytest.approx(value, rel=1e-6)
     assert effects["normalized_hsic"].floor == pytest.approx(
-        np.trace(grams[0]) * np.trace(grams[1]) / 249 / np.sqrt((grams[0] ** 2).sum() * (grams[1] ** 2).sum())
+        np.trace(grams[0])
+        * np.trace(grams[1])
+        / 249
+        / np.sqrt((grams[0] ** 2).sum() * (grams[1] ** 2).sum())
     )
 
 
@@ -220,9 +256,17 @@ def test_what_the_threshold_decides(case) -> None:
     ends = [groups.low.min() / groups.high.max(), min(groups.high.min() / groups.low.max(), 1.0)]
     assert [by_group.low, by_group.high] == pytest.approx(np.maximum(ends, 0.0))
     gap = found.check("impact_gap=0.2")[0]
-    assert (gap.estimate, gap.low, gap.high) == pytest.approx((1 - by_group.value, 1 - by_group.high, 1 - by_group.low))
+    assert (gap.estimate, gap.low, gap.high) == pytest.approx(
+        (1 - by_group.value, 1 - by_group.high, 1 - by_group.low)
+    )
     k, j = int(np.argmin(rates)), int(np.argmax(rates))
-    verdict = "below" if by_group.high < 0.8 else "not below" if by_group.low >= 0.8 else "not clearly below or above"
+    verdict = (
+        "below"
+        if by_group.high < 0.8
+        else "not below"
+        if by_group.low >= 0.8
+        else "not clearly below or above"
+    )
     said = next(said for said in found.sentences if said.startswith("At the threshold 0.4"))
     assert f"{number(rates[k] / rates[j])} (95%" in said
     assert f"{number(by_group.low)} to {number(by_group.high)}), {verdict} four fifths" in said
@@ -271,12 +315,20 @@ def test_is_this_much(case) -> None:
     said = next((said for said in found.sentences if said.startswith("On average")), None)
     if said is not None:
         pattern = (
-            r" s (\S+) get (\S+) points of 100 more than people with s (\S+) \(95% interval (\S+) to (\S+), by the"
+            r" s (\S+) get (\S+) points of 100 more than people with s (\S+) "
+            r"\(95% interval (\S+) to (\S+), by the"
         )
         last, size, first, low, high = re.search(pattern, said).groups()
         last, first = (float(part.replace(",", "")) for part in (last, first))
-        at = {name: np.interp([first, last], curve.s, getattr(curve, name)) for name in ("low", "mean", "high")}
-        ends = at["low"][1] - at["high"][0], at["mean"][1] - at["mean"][0], at["high"][1] - at["low"][0]
+        at = {
+            name: np.interp([first, last], curve.s, getattr(curve, name))
+            for name in ("low", "mean", "high")
+        }
+        ends = (
+            at["low"][1] - at["high"][0],
+            at["mean"][1] - at["mean"][0],
+            at["high"][1] - at["low"][0],
+        )
         assert [low, size, high] == [number(100 * end) for end in ends]
         first, last = sorted((first, last))
         if curve.smooth and (data["w"] == 1).all():
@@ -299,7 +351,11 @@ def test_the_interval_between_two_people_covers_the_truth() -> None:
     assert ((low <= true) & (true <= high)).sum() >= 95
     assert 1.0 < np.mean(high - low) / (2 * 1.96 * change.std()) < 2.5
     # The curve falls: the younger get more.
-    said = next(said for said in audit(scores, sensitive_features=s).sentences if said.startswith("On average"))
+    said = next(
+        said
+        for said in audit(scores, sensitive_features=s).sentences
+        if said.startswith("On average")
+    )
     pattern = r"sensitive (\S+) get (\S+) .*sensitive (\S+) \(95% interval (\S+) to (\S+), by"
     younger, size, older, low, high = map(float, re.search(pattern, said).groups())
     assert younger < older

@@ -11,14 +11,31 @@ import torch
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import PredefinedSplit, cross_val_predict
 
-from frhsic_core import Gaussian, audit_representation, distance_correlation, gdp, median_bandwidth, normalized_hsic
-from frhsic_core.auditing._representation import RIDGES, _kernel_statistics, linear_features, probe_r2, random_features
+from frhsic_core import (
+    Gaussian,
+    audit_representation,
+    distance_correlation,
+    gdp,
+    median_bandwidth,
+    normalized_hsic,
+)
+from frhsic_core.auditing._representation import (
+    RIDGES,
+    _kernel_statistics,
+    linear_features,
+    probe_r2,
+    random_features,
+)
 
 
 def sample(n: int = 300, d: int = 4, seed: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
     generator = torch.Generator().manual_seed(seed)
     z = torch.randn(n, d, generator=generator, dtype=torch.float64)
-    s = 0.5 * z[:, :1] + 0.3 * z[:, 1:2] ** 2 + torch.randn(n, 1, generator=generator, dtype=torch.float64)
+    s = (
+        0.5 * z[:, :1]
+        + 0.3 * z[:, 1:2] ** 2
+        + torch.randn(n, 1, generator=generator, dtype=torch.float64)
+    )
     return z, s
 
 
@@ -35,7 +52,10 @@ def test_the_probe_is_a_cross_fitted_ridge() -> None:
     for strength in RIDGES:
         ridge = Ridge(alpha=strength * size)
         predicted = cross_val_predict(ridge, x.numpy(), s.numpy().ravel(), cv=PredefinedSplit(fold))
-        best = max(best, 1 - ((s.numpy().ravel() - predicted) ** 2).sum() / ((s - s.mean()) ** 2).sum().item())
+        best = max(
+            best,
+            1 - ((s.numpy().ravel() - predicted) ** 2).sum() / ((s - s.mean()) ** 2).sum().item(),
+        )
     assert probe_r2(x.unsqueeze(0), s.unsqueeze(0)).item() == pytest.approx(best, abs=1e-6)
     # Without noise the smallest of the ridges is the best.
     assert probe_r2(x.unsqueeze(0), 3.0 * z[None, :, :1]).item() == pytest.approx(1.0, abs=1e-9)
@@ -122,7 +142,9 @@ def test_independence_and_constants() -> None:
 
 def test_of_several_attributes_the_largest_numbers_are_reported() -> None:
     z, s = sample()
-    both = pd.DataFrame({"noise": np.random.default_rng(0).normal(size=300), "age": s.flatten().numpy()})
+    both = pd.DataFrame(
+        {"noise": np.random.default_rng(0).normal(size=300), "age": s.flatten().numpy()}
+    )
     audit = audit_representation(z, both, predictions=z[:, 0]).as_dict()
     alone = [audit_representation(z, both[[name]], predictions=z[:, 0]).as_dict() for name in both]
     for name in ("linear_r2", "nonlinear_r2", "gdp"):

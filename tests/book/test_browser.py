@@ -82,7 +82,9 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
 
 @pytest.fixture(scope="module")
 def address(built_book: Path) -> Iterator[str]:
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=built_book))
+    server = http.server.ThreadingHTTPServer(
+        ("127.0.0.1", 0), functools.partial(Quiet, directory=built_book)
+    )
     server.daemon_threads = True
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield f"http://127.0.0.1:{server.server_port}"
@@ -220,14 +222,28 @@ def test_every_page(page: Any, address: str, built_book: Path) -> None:
     trouble: list[str] = []
     here = ""
     inside = (address, "data:", "blob:")
-    page.on("request", lambda r: None if r.url.startswith(inside) else trouble.append(f"{here}: asks for {r.url}"))
     page.on(
-        "requestfailed", lambda r: None if left_behind(r) else trouble.append(f"{here}: failed {r.url} {r.failure}")
+        "request",
+        lambda r: None if r.url.startswith(inside) else trouble.append(f"{here}: asks for {r.url}"),
     )
-    page.on("response", lambda r: trouble.append(f"{here}: {r.status} {r.url}") if r.status >= 400 else None)
-    page.on("console", lambda m: trouble.append(f"{here}: console {m.text}") if m.type == "error" else None)
+    page.on(
+        "requestfailed",
+        lambda r: None if left_behind(r) else trouble.append(f"{here}: failed {r.url} {r.failure}"),
+    )
+    page.on(
+        "response",
+        lambda r: trouble.append(f"{here}: {r.status} {r.url}") if r.status >= 400 else None,
+    )
+    page.on(
+        "console",
+        lambda m: trouble.append(f"{here}: console {m.text}") if m.type == "error" else None,
+    )
     page.on("pageerror", lambda e: trouble.append(f"{here}: {e}"))
-    paths = [path.relative_to(built_book) for path in built_book.rglob("*.html") if "_static" not in path.parts]
+    paths = [
+        path.relative_to(built_book)
+        for path in built_book.rglob("*.html")
+        if "_static" not in path.parts
+    ]
     names = sorted(map(str, paths))
     names.remove("index.html")  # only a redirection to the first page
     listings = [name for name in names if name.startswith("_modules/")]
@@ -255,8 +271,12 @@ def test_every_page(page: Any, address: str, built_book: Path) -> None:
             page.evaluate(REMOVE, REPEATED)
         page.evaluate(axe)
         found = [*serious(page.evaluate(AXE, AXE_RULES)), *pale(page, light)]
-        page.evaluate("document.documentElement.dataset.theme = document.documentElement.dataset.mode = 'dark'")
-        trouble += [f"{here}: {line}" for line in found] + [f"{here}: dark: {line}" for line in pale(page, dark)]
+        page.evaluate(
+            "document.documentElement.dataset.theme = document.documentElement.dataset.mode = 'dark'"
+        )
+        trouble += [f"{here}: {line}" for line in found] + [
+            f"{here}: dark: {line}" for line in pale(page, dark)
+        ]
     page.set_viewport_size({"width": 390, "height": 844})
     for here in opened:
         page.goto(f"{address}/{here}", wait_until="load")
@@ -265,12 +285,19 @@ def test_every_page(page: Any, address: str, built_book: Path) -> None:
     assert trouble == [], "\n" + "\n".join(trouble)
 
 
-def test_tables_and_slides_fit_a_desk_and_text_is_on_cards_on_a_phone(page: Any, address: str) -> None:
+def test_tables_and_slides_fit_a_desk_and_text_is_on_cards_on_a_phone(
+    page: Any, address: str
+) -> None:
     """A table that is a little too wide is set smaller, down to 11 px; on a phone a table of text becomes cards."""
     found = """() => [...document.querySelectorAll(".bd-article table")].map((table) => [
       table.textContent.trim().slice(0, 40), table.scrollWidth - table.clientWidth, table.clientWidth,
       parseFloat(getComputedStyle(table).fontSize), table.matches(".card-table")])"""
-    widths = {"notebooks/results": 1400, "notebooks/theorem_map": 1400, "notebooks/ledger": 1280, "book/teaching": 390}
+    widths = {
+        "notebooks/results": 1400,
+        "notebooks/theorem_map": 1400,
+        "notebooks/ledger": 1280,
+        "book/teaching": 390,
+    }
     for name, width in widths.items():
         page.set_viewport_size({"width": width, "height": 900})
         page.goto(f"{address}/{name}.html", wait_until="load")
@@ -329,7 +356,9 @@ def test_wrapped_code_is_copied_as_it_was_written(page: Any, address: str, width
     sources = ["".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code"]
     wanted = next(source for source in sources if "stacks = {" in source)
     block = page.locator(".cell_input div.highlight", has_text="stacks = {").first
-    lines = block.locator("pre").evaluate("pre => pre.clientHeight / parseFloat(getComputedStyle(pre).lineHeight)")
+    lines = block.locator("pre").evaluate(
+        "pre => pre.clientHeight / parseFloat(getComputedStyle(pre).lineHeight)"
+    )
     written = len(wanted.rstrip().split("\n"))
     assert lines > (written + 2 if width == 1280 else 2 * written)  # it does wrap, most on a phone
     block.hover()
@@ -371,7 +400,9 @@ def test_search_finds_a_statement_by_its_number_first(page: Any, address: str, q
 
 def test_exercises_lead_to_their_solutions_and_back(page: Any, address: str) -> None:
     page.goto(f"{address}/notebooks/parity_gap.html", wait_until="load")
-    assert page.locator(".bd-article summary", has_text=re.compile(r"^\s*Solutions\s*$")).count() == 0
+    assert (
+        page.locator(".bd-article summary", has_text=re.compile(r"^\s*Solutions\s*$")).count() == 0
+    )
     exercise = page.locator("#exercise-parity_gap-2")
     exercise.locator(".exercise-link a").click()
     page.wait_for_url("**/solutions.html#solution-parity_gap-2")
@@ -383,7 +414,9 @@ def test_the_gallery_leads_to_every_figure(page: Any, address: str) -> None:
     page.goto(f"{address}/book/gallery.html", wait_until="load")
     links = page.locator(".gallery a")
     assert links.count() > 40
-    assert page.evaluate("[...document.querySelectorAll('.gallery img')].every((i) => i.naturalWidth > 200)")
+    assert page.evaluate(
+        "[...document.querySelectorAll('.gallery img')].every((i) => i.naturalWidth > 200)"
+    )
     links.first.click()
     page.wait_for_url("**/notebooks/*.html#fig-*")
     assert page.evaluate("document.querySelector(location.hash) !== null")
@@ -414,7 +447,9 @@ def test_long_tables_are_searched_and_sorted(page: Any, address: str, built_book
     every = table.locator("tbody tr:visible").count()
     field.fill("Theorem 4.5")
     assert 0 < table.locator("tbody tr:visible").count() < every
-    assert all("Theorem 4.5" in text for text in table.locator("tbody tr:visible").all_text_contents())
+    assert all(
+        "Theorem 4.5" in text for text in table.locator("tbody tr:visible").all_text_contents()
+    )
     field.fill("")
     column = table.locator("thead button").first
     column.click()
@@ -434,8 +469,12 @@ def value(root: Any, name: str) -> str:
     return root.locator(f"[data-value={name}]").first.text_content()
 
 
-@pytest.mark.parametrize(("name", "moved"), [("waves", "hsic"), ("samples", "root"), ("trap", "penalty")])
-def test_explorers_answer_click_keyboard_and_drag(page: Any, address: str, name: str, moved: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "moved"), [("waves", "hsic"), ("samples", "root"), ("trap", "penalty")]
+)
+def test_explorers_answer_click_keyboard_and_drag(
+    page: Any, address: str, name: str, moved: str
+) -> None:
     root = explorer(page, address, name)
     before = value(root, moved)
     root.locator("button").first.click()
@@ -476,7 +515,9 @@ def test_the_trap_closes_on_both_sides(page: Any, address: str) -> None:
 def test_explorers_start_again_and_can_be_linked_to(page: Any, address: str) -> None:
     root = explorer(page, address, "waves")
     before = value(root, "hsic")
-    assert before == "0.0215"  # of the bandwidth 15 that the slider shows, as in the check of the chapter
+    assert (
+        before == "0.0215"
+    )  # of the bandwidth 15 that the slider shows, as in the check of the chapter
     root.get_by_role("button", name="fast waves", exact=True).click()
     page.wait_for_timeout(100)
     fast = value(root, "hsic")
@@ -486,7 +527,9 @@ def test_explorers_start_again_and_can_be_linked_to(page: Any, address: str) -> 
     page.wait_for_timeout(100)
     assert value(root, "hsic") == fast
     root.get_by_role("button", name="fast waves, narrow kernel").click()
-    root.get_by_role("button", name="fast waves", exact=True).click()  # a preset does not add to the one before
+    root.get_by_role(
+        "button", name="fast waves", exact=True
+    ).click()  # a preset does not add to the one before
     page.wait_for_timeout(100)
     assert value(root, "hsic") == fast
     root.get_by_role("button", name="start again").click()
@@ -502,17 +545,23 @@ def test_the_representation_shows_the_stored_gauges(page: Any, address: str) -> 
     measured = gauges(stored_rows("running_example"))
     root = explorer(page, address, "representation")
     assert root.locator("input[name=step]").input_value() == "3"
-    assert "predicts the age better than before" in value(root, "sentence")  # the surprise needs no click
+    assert "predicts the age better than before" in value(
+        root, "sentence"
+    )  # the surprise needs no click
     for step, lams in enumerate(zip(*(lams for _, lams in PENALTIES.values()), strict=True)):
         root.locator("input[name=step]").fill(str(step))
         page.wait_for_timeout(60)
         models = [("paper", 0.0), *zip(PENALTIES, lams, strict=True)]
         for chart, model in enumerate(models):
-            first, *shown = root.locator("svg").nth(chart).locator("text.number").all_text_contents()
+            first, *shown = (
+                root.locator("svg").nth(chart).locator("text.number").all_text_contents()
+            )
             assert first == f"λ = {model[1]:g}"
             wanted = measured.loc[model, ["normalized_hsic", "nonlinear_r2", "accuracy"]].tolist()
             assert [float(text) for text in shown] == pytest.approx(wanted, abs=0.0056)
-    root.locator("select").select_option("true")  # at their true scale the positions are nearly on a line
+    root.locator("select").select_option(
+        "true"
+    )  # at their true scale the positions are nearly on a line
     page.wait_for_timeout(60)
     dots = root.locator("svg").nth(1).locator("circle")
     places = dots.evaluate_all("a => a.map(c => [c.cx.baseVal.value, c.cy.baseVal.value])")
@@ -546,7 +595,9 @@ def test_the_statistics_of_drawn_points_are_those_of_the_library(page: Any, addr
     assert root.locator("circle").count() == count
 
 
-def test_points_are_drawn_by_trail_finger_and_keyboard(page: Any, address: str, browser: Any) -> None:
+def test_points_are_drawn_by_trail_finger_and_keyboard(
+    page: Any, address: str, browser: Any
+) -> None:
     root = explorer(page, address, "scatter")
     root.get_by_role("button", name="empty sheet").click()
     page.wait_for_timeout(100)
@@ -576,7 +627,9 @@ def test_points_are_drawn_by_trail_finger_and_keyboard(page: Any, address: str, 
     phone.locator("svg").first.tap(position={"x": 150, "y": 100})
     phone.page.wait_for_timeout(100)
     assert phone.locator("circle").count() == 1
-    phone.locator("svg").first.tap(position={"x": 155, "y": 104})  # a finger need not hit the middle
+    phone.locator("svg").first.tap(
+        position={"x": 155, "y": 104}
+    )  # a finger need not hit the middle
     phone.page.wait_for_timeout(100)
     assert phone.locator("circle").count() == 0
     context.close()
@@ -600,7 +653,9 @@ def test_explorers_are_printed_without_their_inputs(page: Any, address: str) -> 
 
 
 def test_frontier_ranks_change_with_the_grid(page: Any, address: str, built_book: Path) -> None:
-    assert "data-explorer" in (built_book / "notebooks" / "results.html").read_text(encoding="utf-8")
+    assert "data-explorer" in (built_book / "notebooks" / "results.html").read_text(
+        encoding="utf-8"
+    )
     root = explorer(page, address, "frontier")
     from frhsic_core.paper.experiments.comparison import naup
 
@@ -611,7 +666,9 @@ def test_frontier_ranks_change_with_the_grid(page: Any, address: str, built_book
         root.locator("select[name=dataset]").select_option(key)
         page.wait_for_timeout(100)
         methods = list(part["methods"])
-        shared = sorted(set.intersection(*({p["lam"] for p in part["methods"][name]} for name in methods)))
+        shared = sorted(
+            set.intersection(*({p["lam"] for p in part["methods"][name]} for name in methods))
+        )
         grid = [{p["lam"]: p for p in part["methods"][name]} for name in methods]
         performance = np.array([[points[lam]["perf"] for lam in shared] for points in grid])
         dependence = np.array([[points[lam]["gdp"] for lam in shared] for points in grid])
@@ -634,13 +691,19 @@ def test_the_formulas_of_the_pictures_are_those_of_the_library(page: Any, addres
     from frhsic_core.laws import GaussianPair
 
     page.goto(f"{address}/book/explorers.html")
-    for rho, sigma_z, sigma_s in itertools.product((0.0, 0.05, 0.5, 0.95), (0.32, 1.0, 5.0), (0.32, 1.0, 5.0)):
+    for rho, sigma_z, sigma_s in itertools.product(
+        (0.0, 0.05, 0.5, 0.95), (0.32, 1.0, 5.0), (0.32, 1.0, 5.0)
+    ):
         law, kernel_z, kernel_s = GaussianPair(rho), Gaussian(sigma_z), Gaussian(sigma_s)
-        above, below = (GaussianPair(rho + shift).hsic(kernel_z, kernel_s) for shift in (1e-4, -1e-4))
+        above, below = (
+            GaussianPair(rho + shift).hsic(kernel_z, kernel_s) for shift in (1e-4, -1e-4)
+        )
         shown = formula(page, f"hsic({rho}, {sigma_z}, {sigma_s})")
         np.testing.assert_allclose(shown, law.hsic(kernel_z, kernel_s), rtol=1e-9, atol=1e-13)
         floor = law.null_mean(kernel_z, kernel_s, n=64) / 64
-        np.testing.assert_allclose(formula(page, f"floor({sigma_z}, {sigma_s}, 64)"), floor, rtol=1e-9, atol=1e-13)
+        np.testing.assert_allclose(
+            formula(page, f"floor({sigma_z}, {sigma_s}, 64)"), floor, rtol=1e-9, atol=1e-13
+        )
         slope = formula(page, f"hsicSlope({rho}, {sigma_z}, {sigma_s})")
         np.testing.assert_allclose(slope, (above - below) / 2e-4, rtol=1e-5, atol=1e-9)
 
@@ -652,9 +715,15 @@ def test_the_pictures_of_the_theory_have_the_exact_numbers(page: Any, address: s
     from frhsic_core.paper.statements.concentration import proved_bound, uniform_bound
 
     page.goto(f"{address}/book/explorers.html")
-    for share, young, old, alike in itertools.product((0.1, 0.5), (0.6, 0.9), (0.4, 0.6), (0.0, 0.5, 1.0)):
+    for share, young, old, alike in itertools.product(
+        (0.1, 0.5), (0.6, 0.9), (0.4, 0.6), (0.0, 0.5, 1.0)
+    ):
         table = [[share * (1 - young), (1 - share) * (1 - old)], [share * young, (1 - share) * old]]
-        law, kernel_z, kernel_s = FiniteLaw([0, 1], [0, 1], table), [[0, 0], [0, 1]], [[1, alike], [alike, 1]]
+        law, kernel_z, kernel_s = (
+            FiniteLaw([0, 1], [0, 1], table),
+            [[0, 0], [0, 1]],
+            [[1, alike], [alike, 1]],
+        )
         found = formula(page, f"twoGroups({share}, {young}, {old}, {alike})")
         assert found["meanOfSup"] == pytest.approx(law.expected_mmd(kernel_z), abs=1e-12)
         assert found["rootHsic"] ** 2 == pytest.approx(law.hsic(kernel_z, kernel_s), abs=1e-12)
@@ -663,7 +732,10 @@ def test_the_pictures_of_the_theory_have_the_exact_numbers(page: Any, address: s
     age = np.arange(20, 70)
     for waves, bandwidth in itertools.product((1, 3, 8), (4.0, 15.0)):
         hired = 0.5 + 0.3 * np.sin(2 * np.pi * waves * (age - 19.5) / 50)
-        law, kernel_s = FiniteLaw([0, 1], age, np.stack([1 - hired, hired]) / 50), Gaussian(bandwidth)
+        law, kernel_s = (
+            FiniteLaw([0, 1], age, np.stack([1 - hired, hired]) / 50),
+            Gaussian(bandwidth),
+        )
         found = formula(page, f"hiringWaves({waves}, {bandwidth})")
         np.testing.assert_allclose(found["hsic"], law.hsic(np.eye(2), kernel_s), rtol=1e-9)
         np.testing.assert_allclose(found["squared"], law.expected_squared_mmd(np.eye(2)), rtol=1e-9)
@@ -689,7 +761,9 @@ def test_the_pictures_of_the_theory_have_the_exact_numbers(page: Any, address: s
     z, s = GaussianPair(0.6).sample(500, random_state=0)
     for candidates, delta in itertools.product((1, 200), (0.05, 0.5)):
         kernel = Gaussian(1.0)
-        wanted = hsic_bound(z, s, kernel_z=kernel, kernel_s=kernel, delta=delta, candidates=candidates)
+        wanted = hsic_bound(
+            z, s, kernel_z=kernel, kernel_s=kernel, delta=delta, candidates=candidates
+        )
         found = formula(page, f"sampleBounds({wanted.estimate}, 500, {candidates}, {delta})")
         assert min(found["root"], 0.25) == pytest.approx(wanted.bound, rel=1e-9)
         for name, bound in (("printed", uniform_bound), ("proved", proved_bound)):

@@ -20,7 +20,11 @@ def _read(*names: str) -> str:
 
 
 def test_the_paper_and_its_authors_are_named() -> None:
-    citation, page, entries = _read("CITATION.cff"), _read("book", "citing.md"), _read("book", "references.bib")
+    citation, page, entries = (
+        _read("CITATION.cff"),
+        _read("book", "citing.md"),
+        _read("book", "references.bib"),
+    )
     for text in (page, entries):
         assert "author = {Ni, Yijin and Huo, Xiaoming}" in text
         assert PAPER in text
@@ -28,8 +32,16 @@ def test_the_paper_and_its_authors_are_named() -> None:
     assert people == [("Ni", "Yijin"), ("Huo", "Xiaoming")]
     assert citation.count(PAPER) == 2
     rivals = ("kong2025fair", "grari2019fairness", "madras2018learning", "deka2023mmd")
-    assert [name for name in rivals if f"{{cite:p}}`{name}`" not in _read("book", "notation.md")] == []
-    for text in (citation, page, entries, _read("book", "for_the_authors.md"), _read("book", "intro.md")):
+    assert [
+        name for name in rivals if f"{{cite:p}}`{name}`" not in _read("book", "notation.md")
+    ] == []
+    for text in (
+        citation,
+        page,
+        entries,
+        _read("book", "for_the_authors.md"),
+        _read("book", "intro.md"),
+    ):
         assert not re.search(r"[\w.]+@[\w.]+\.\w", text), "no e-mail addresses"
 
 
@@ -45,7 +57,9 @@ def test_the_version_is_the_package_s() -> None:
 def test_the_conda_recipe_needs_what_the_package_needs() -> None:
     project = tomllib.loads(_read("pyproject.toml"))["project"]
     recipe = yaml.safe_load(_read(".ci", "conda", "recipe.yaml"))
-    needed = [line.replace(">=", " >=").replace("torch ", "pytorch ") for line in project["dependencies"]]
+    needed = [
+        line.replace(">=", " >=").replace("torch ", "pytorch ") for line in project["dependencies"]
+    ]
     assert recipe["requirements"]["run"] == ["python >=${{ python_min }}", *needed]
     assert project["requires-python"] == f">={recipe['context']['python_min']}"
     command = project["scripts"]["frhsic"]
@@ -55,8 +69,13 @@ def test_the_conda_recipe_needs_what_the_package_needs() -> None:
 def test_every_file_names_the_same_work_and_address() -> None:
     archive, citation = json.loads(_read(".zenodo.json")), yaml.safe_load(_read("CITATION.cff"))
     same = {"title": "title", "license": "license", "keywords": "keywords", "creators": "authors"}
-    assert {name: archive[name] for name in same} == {name: citation[key] for name, key in same.items()}
+    assert {name: archive[name] for name in same} == {
+        name: citation[key] for name, key in same.items()
+    }
     assert PAPER in archive["references"][0]
     address = yaml.safe_load(_read("_config.yml"))["repository"]["url"]
     assert citation.get("repository-code", "") == address
-    assert tomllib.loads(_read("pyproject.toml"))["project"].get("urls", {}).get("Repository", "") == address
+    assert (
+        tomllib.loads(_read("pyproject.toml"))["project"].get("urls", {}).get("Repository", "")
+        == address
+    )

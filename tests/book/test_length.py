@@ -8,9 +8,9 @@ import nbformat
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-# Goals for words: 30,000 in view and 25,000 folded. Shorter sentences took 800 words more in view.
+# Recorded sizes of the book. Ten percent above a record fails; a new record says here what a reader gets for it.
+AIR = 1.10
 SEEN, FOLDED, TABLES = 29_930, 25_000, 12
-CHAPTER, BEFORE = 2_200, 150  # words in view, and before the first picture
 
 
 @pytest.fixture(scope="module")
@@ -29,13 +29,17 @@ def lengths(counter):
 
 def test_a_chapter_is_counted(counter, tmp_path: Path) -> None:
     """What is folded is counted apart: the code of the third cell, and what the fourth one shows."""
-    table = nbformat.v4.new_output("display_data", data={"text/html": "<table><td>two words</td></table>"})
+    table = nbformat.v4.new_output(
+        "display_data", data={"text/html": "<table><td>two words</td></table>"}
+    )
     picture = nbformat.v4.new_output("display_data", data={"image/png": ""})
     cells = [
         nbformat.v4.new_markdown_cell("word " * 400),
         nbformat.v4.new_code_cell("1\n\n2", outputs=[picture, table]),
         nbformat.v4.new_code_cell("a = 3", metadata={"tags": ["hide-input"]}),
-        nbformat.v4.new_code_cell("4", metadata={"tags": ["hide-output"]}, outputs=[table, picture]),
+        nbformat.v4.new_code_cell(
+            "4", metadata={"tags": ["hide-output"]}, outputs=[table, picture]
+        ),
         nbformat.v4.new_markdown_cell("after"),
     ]
     path = tmp_path / "chapter.ipynb"
@@ -67,14 +71,12 @@ def test_a_page_is_counted(counter, text: str, counts: tuple[int, ...]) -> None:
     assert found.before == (4 if "explorer" in text else None)
 
 
-def test_the_book_is_short(lengths) -> None:
-    for name, allowed in (("seen", SEEN), ("folded", FOLDED), ("tables", TABLES)):
-        counts = {stem: getattr(length, name) for stem, length in lengths.items()}
-        most = sorted(counts, key=counts.__getitem__, reverse=True)[:5]
-        assert sum(counts.values()) <= allowed, f"{sum(counts.values())} {name}, most in {', '.join(most)}"
-
-
-def test_a_chapter_is_short_and_shows_a_picture_early(lengths) -> None:
-    long = {stem: length.seen for stem, length in lengths.items() if length.seen > CHAPTER}
-    late = {stem: length.before for stem, length in lengths.items() if length.before and length.before > BEFORE}
-    assert (long, late) == ({}, {})
+@pytest.mark.parametrize(
+    ("name", "recorded"), [("seen", SEEN), ("folded", FOLDED), ("tables", TABLES)]
+)
+def test_the_book_does_not_outgrow_its_record(lengths, name: str, recorded: int) -> None:
+    counts = {stem: getattr(length, name) for stem, length in lengths.items()}
+    most = sorted(counts, key=counts.__getitem__, reverse=True)[:5]
+    assert sum(counts.values()) <= AIR * recorded, (
+        f"{sum(counts.values())} {name}, most in {', '.join(most)}"
+    )

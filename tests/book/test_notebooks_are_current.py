@@ -47,7 +47,9 @@ def test_there_are_notebooks() -> None:
 def test_text_and_executed_notebook_agree(text: Path, executed: nbformat.NotebookNode) -> None:
     source = jupytext.read(text)
     hint = f"{text.stem}: text and executed notebook differ; run `make notebooks` and commit both."
-    assert [essence(cell) for cell in source.cells] == [essence(cell) for cell in executed.cells[1:]], hint
+    assert [essence(cell) for cell in source.cells] == [
+        essence(cell) for cell in executed.cells[1:]
+    ], hint
 
 
 def test_every_cell_was_run_in_order_without_errors(executed: nbformat.NotebookNode) -> None:
@@ -62,7 +64,9 @@ def test_every_cell_was_run_in_order_without_errors(executed: nbformat.NotebookN
 
 def test_a_chapter_begins_with_its_answer(text: Path) -> None:
     below = text.read_text(encoding="utf-8").split("\n# ", 1)[1].split("\n\n")
-    assert re.match(r"\*\*The answer first\.\*\*|```\{admonition\} The answer first", below[1]), below[1][:80]
+    assert re.match(r"\*\*The answer first\.\*\*|```\{admonition\} The answer first", below[1]), (
+        below[1][:80]
+    )
 
 
 def code_of(text: Path) -> list[str]:
@@ -83,13 +87,17 @@ def test_no_helper_is_defined_in_two_chapters() -> None:
             for node in ast.parse(source).body:
                 if isinstance(node, ast.FunctionDef):
                     homes.setdefault(ast.unparse(node), []).append(text.stem)
-    twice = {code.splitlines()[0]: chapters for code, chapters in homes.items() if len(chapters) > 1}
+    twice = {
+        code.splitlines()[0]: chapters for code, chapters in homes.items() if len(chapters) > 1
+    }
     assert not twice, "Define what two chapters need in frhsic_core/paper/display.py."
 
 
 def test_what_is_folded_has_a_title_of_its_own(text: Path) -> None:
     folded = {"hide-cell", "hide-output"}
-    cells = [cell for cell in jupytext.read(text).cells if folded & set(cell.metadata.get("tags", ()))]
+    cells = [
+        cell for cell in jupytext.read(text).cells if folded & set(cell.metadata.get("tags", ()))
+    ]
     prompts = [cell.metadata.get("mystnb", {}) for cell in cells]
     titles = [prompt.get("code_prompt_show") for prompt in prompts]
     assert all(titles), f"{text.stem}: say in code_prompt_show what the folded cell shows."
@@ -97,10 +105,14 @@ def test_what_is_folded_has_a_title_of_its_own(text: Path) -> None:
     assert len(set(titles)) == len(titles), f"{text.stem}: two folded cells have the same title."
 
 
-def test_new_runs_lie_inside_the_stored_intervals(text: Path, executed: nbformat.NotebookNode) -> None:
+def test_new_runs_lie_inside_the_stored_intervals(
+    text: Path, executed: nbformat.NotebookNode
+) -> None:
     for cell in executed.cells:
         if cell.cell_type == "code" and "inside" in cell.source:
-            assert "False" not in json.dumps(cell.outputs), f"{text.stem}: a new run is outside the stored interval."
+            assert "False" not in json.dumps(cell.outputs), (
+                f"{text.stem}: a new run is outside the stored interval."
+            )
 
 
 def test_findings_are_named_after_chapters() -> None:
@@ -120,12 +132,18 @@ def install(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return run_notebooks
 
 
-def test_the_first_cell_installs_what_is_missing(text: Path, executed: Any, install: ModuleType) -> None:
-    hint = f"{text.stem}: run `python book/_ext/run_notebooks.py --refresh` and commit the notebook."
+def test_the_first_cell_installs_what_is_missing(
+    text: Path, executed: Any, install: ModuleType
+) -> None:
+    hint = (
+        f"{text.stem}: run `python book/_ext/run_notebooks.py --refresh` and commit the notebook."
+    )
     assert executed.cells[0] == install.install_cell(*install.public_address()), hint
 
 
-def test_a_refresh_keeps_outputs_and_takes_over_prose(install: ModuleType, tmp_path: Path, monkeypatch) -> None:
+def test_a_refresh_keeps_outputs_and_takes_over_prose(
+    install: ModuleType, tmp_path: Path, monkeypatch
+) -> None:
     text = Path(shutil.copy(ROOT / "notebooks" / "why_continuous.md", tmp_path))
     target = Path(shutil.copy(ROOT / "notebooks" / "why_continuous.ipynb", tmp_path))
     before = target.read_bytes()
@@ -137,8 +155,14 @@ def test_a_refresh_keeps_outputs_and_takes_over_prose(install: ModuleType, tmp_p
     old, new = nbformat.reads(before, as_version=4), nbformat.read(target, as_version=4)
     assert "example.org" in new.cells[0].source
     assert "A new paragraph." in new.cells[-1].source
-    assert [cell.get("outputs") for cell in new.cells] == [cell.get("outputs") for cell in old.cells]
-    text.write_text(text.read_text(encoding="utf-8").replace("{code-cell} ipython3\n", "{code-cell} ipython3\n1\n"))
+    assert [cell.get("outputs") for cell in new.cells] == [
+        cell.get("outputs") for cell in old.cells
+    ]
+    text.write_text(
+        text.read_text(encoding="utf-8").replace(
+            "{code-cell} ipython3\n", "{code-cell} ipython3\n1\n"
+        )
+    )
     with pytest.raises(ValueError, match="its code has changed"):
         install.refresh(text)
 
@@ -155,7 +179,9 @@ def commands(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[list[str]]
             (Path(command[-1]) / "notebooks").mkdir()
 
     monkeypatch.setattr(subprocess, "run", record)
-    monkeypatch.setenv("FRHSIC_BOOK", "before")  # so that what the cell sets is undone after the test
+    monkeypatch.setenv(
+        "FRHSIC_BOOK", "before"
+    )  # so that what the cell sets is undone after the test
     monkeypatch.delenv("FRHSIC_BOOK")
     (tmp_path / "content").mkdir()
     monkeypatch.chdir(tmp_path / "content")
@@ -177,7 +203,9 @@ def test_without_an_address_it_says_what_to_do(install, commands, capsys, monkey
     assert "pip install '.[notebooks]'" in capsys.readouterr().out
 
 
-def test_alone_it_fetches_the_repository_and_its_results(install, commands, monkeypatch, tmp_path) -> None:
+def test_alone_it_fetches_the_repository_and_its_results(
+    install, commands, monkeypatch, tmp_path
+) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     exec(install.install_cell("https://example.org/a/b", "trunk").source, {})
     root = tmp_path / "content" / "frhsic-core"

@@ -23,14 +23,36 @@ CELL = re.compile(r"(?:" + "|".join(sorted(KEYS, key=len, reverse=True)) + r")(?
 # Here the reader meets the library itself: what its functions return, arguments that a user types, names of modules.
 SHOWN = {
     # The frame of an audit.
-    "audit_your_model": {"by_chance", "distance_correlation", "equal_opportunity", "equalized_odds", "gdp"}
-    | {"gdp_bound", "gdp_given", "gdp_over_sd", "linear_r2", "nonlinear_r2", "normalized_hsic", "pvalue_given"}
+    "audit_your_model": {
+        "by_chance",
+        "distance_correlation",
+        "equal_opportunity",
+        "equalized_odds",
+        "gdp",
+    }
+    | {
+        "gdp_bound",
+        "gdp_given",
+        "gdp_over_sd",
+        "linear_r2",
+        "nonlinear_r2",
+        "normalized_hsic",
+        "pvalue_given",
+    }
     | {"pvalue_given_label", "test_score", "habit_1", "habit_2"},
     # Also the paper's own 50-50-n_out, and the label of its figure.
     "ledger": {"reg_gdp", "within_spread", "n_out", "lambda_selection"},
-    "theorem_map": {path.stem for path in (ROOT / "frhsic_core" / "paper" / "statements").glob("*.py")},
+    "theorem_map": {
+        path.stem for path in (ROOT / "frhsic_core" / "paper" / "statements").glob("*.py")
+    },
     "watch_frhsic": {"test_score", "habit_1", "habit_2"},
-    "which_remedy": {"adjust_scores", "adjusted_score", "audit_adjusted", "audit_original", "frhsic_core"},
+    "which_remedy": {
+        "adjust_scores",
+        "adjusted_score",
+        "audit_adjusted",
+        "audit_original",
+        "frhsic_core",
+    },
 }
 
 
@@ -41,7 +63,9 @@ def texts(path: Path) -> Iterator[tuple[str, bool]]:
             data = output.get("data", {})
             if "text/html" in data:
                 html = re.sub(r"(?s)<(style|script|code|svg).*?</\1>", "", data["text/html"])
-                for piece in re.split(r"</?(?:td|th|tr|div|p|br|small|caption|table)\b[^>]*>", html):
+                for piece in re.split(
+                    r"</?(?:td|th|tr|div|p|br|small|caption|table)\b[^>]*>", html
+                ):
                     yield unescape(re.sub(r"<[^>]+>", "", piece)).strip(), True
             elif "image/png" not in data:
                 yield output.get("text") or data.get("text/plain", ""), False
@@ -59,7 +83,9 @@ def keys(pieces: Iterator[tuple[str, bool]]) -> list[str]:
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_no_output_shows_a_key(path: Path) -> None:
     found = keys(texts(path))
-    assert set(found) - SHOWN.get(path.stem, set()) == set(), "Map the key to words where it is printed."
+    assert set(found) - SHOWN.get(path.stem, set()) == set(), (
+        "Map the key to words where it is printed."
+    )
 
 
 @pytest.mark.parametrize(

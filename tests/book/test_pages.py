@@ -45,7 +45,9 @@ class Page(HTMLParser):
 
 @pytest.fixture(scope="session")
 def pages(book: Path) -> dict[Path, Page]:
-    return {path: Page(path) for path in sorted(book.rglob("*.html")) if "_static" not in path.parts}
+    return {
+        path: Page(path) for path in sorted(book.rglob("*.html")) if "_static" not in path.parts
+    }
 
 
 def test_every_internal_link_and_file_exists(pages: dict[Path, Page], book: Path) -> None:
@@ -58,7 +60,11 @@ def test_every_internal_link_and_file_exists(pages: dict[Path, Page], book: Path
             target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
             if not target.is_file():
                 broken.append(f"{path.relative_to(book)} -> {link}")
-            elif parts.fragment and target in pages and unquote(parts.fragment) not in pages[target].names:
+            elif (
+                parts.fragment
+                and target in pages
+                and unquote(parts.fragment) not in pages[target].names
+            ):
                 broken.append(f"{path.relative_to(book)} -> {link} (no such place)")
     assert broken == []
 
@@ -70,18 +76,28 @@ def test_nothing_is_loaded_from_elsewhere(pages: dict[Path, Page]) -> None:
 def test_every_picture_has_words(pages: dict[Path, Page]) -> None:
     pictures = [picture for page in pages.values() for picture in page.pictures]
     assert len(pictures) > 3
-    without = [source for source, alt in pictures if not alt or len(alt) < 10 or alt.endswith((".png", ".svg"))]
+    without = [
+        source
+        for source, alt in pictures
+        if not alt or len(alt) < 10 or alt.endswith((".png", ".svg"))
+    ]
     assert without == []
 
 
 def test_no_page_is_heavy(pages: dict[Path, Page]) -> None:
     for path, page in pages.items():
-        pictures = [path.parent / unquote(source) for source, _ in page.pictures if not urlsplit(source).scheme]
+        pictures = [
+            path.parent / unquote(source)
+            for source, _ in page.pictures
+            if not urlsplit(source).scheme
+        ]
         size = path.stat().st_size + sum(picture.stat().st_size for picture in set(pictures))
         assert size < 3 * 2**20, f"{path.name} weighs {size / 2**20:.1f} MB; 3 MB are allowed."
 
 
-def test_numbers_on_the_first_page_are_the_computed_ones(book: Path, values_of_pages: dict[str, Any]) -> None:
+def test_numbers_on_the_first_page_are_the_computed_ones(
+    book: Path, values_of_pages: dict[str, Any]
+) -> None:
     values = values_of_pages
     numbers = {str(values["ledger"]["agree"]), values["example"]["after"], values["runtime"]["few"]}
     text = (book / "book" / "intro.html").read_text("utf-8")

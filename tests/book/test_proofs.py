@@ -27,7 +27,9 @@ def source(name: str) -> str:
     return (FOLDER / f"{name}.v").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("row", rows("statements.csv"), ids=lambda row: f"{row['file']}.{row['theorem']}")
+@pytest.mark.parametrize(
+    "row", rows("statements.csv"), ids=lambda row: f"{row['file']}.{row['theorem']}"
+)
 def test_a_listed_theorem_stands_between_its_markers(row: dict[str, str]) -> None:
     text = source(row["file"])
     shown = text.split(f"(* begin {row['marker']} *)")[1].split(f"(* end {row['marker']} *)")[0]
@@ -66,9 +68,9 @@ def test_the_page_shows_a_theorem_of_every_statement_and_names_its_scope() -> No
     for name, (scope, text) in shown.items():
         own = [row for row in listed if row["statement"] == name]
         assert scope, f"{name}: the heading does not say for which spaces."
-        assert bool(re.search(r"\bfinite\b", scope)) == any(re.search(r"\bfinite\b", r["assumptions"]) for r in own), (
-            name
-        )
+        assert bool(re.search(r"\bfinite\b", scope)) == any(
+            re.search(r"\bfinite\b", r["assumptions"]) for r in own
+        ), name
         included = {(file, start) for file, start, _ in INCLUDE.findall(text)}
         assert included & {(row["file"], f"(* begin {row['marker']} *)") for row in own}, name
 
@@ -82,7 +84,11 @@ def test_what_the_page_shows_is_in_the_files() -> None:
 
 def test_the_proof_that_is_read_is_the_proof_of_the_file() -> None:
     """Every command that the table explains stands in the proof of Theorem 3.2, in this order."""
-    proof = source("Theorem_3_2").split("(* end Theorem 3.2 *)")[1].split("(* begin Corollary 3.4 *)")[0]
+    proof = (
+        source("Theorem_3_2")
+        .split("(* end Theorem 3.2 *)")[1]
+        .split("(* begin Corollary 3.4 *)")[0]
+    )
     _, text = sections()["Theorem 3.2"]
     quoted = re.findall(r"(?m)^\| `(.+?)` \|", text)
     assert len(quoted) == 9
@@ -96,7 +102,11 @@ def test_the_proof_that_is_read_is_the_proof_of_the_file() -> None:
 def test_only_the_files_with_the_real_exponential_use_axioms() -> None:
     """The record says what each theorem rests on; `.ci/proofs` allows the classical axioms in two files only."""
     record = json.loads((FOLDER / "checked.json").read_text(encoding="utf-8"))
-    found = {name: rests for name, rests in record["theorems"].items() if rests != "Closed under the global context"}
+    found = {
+        name: rests
+        for name, rests in record["theorems"].items()
+        if rests != "Closed under the global context"
+    }
     assert {name.partition(".")[0] for name in found} == {"Exponential", "Candidates_real"}
     assert all(len(rests.removeprefix("Axioms: ").split(", ")) <= 3 for rests in found.values())
 
@@ -109,11 +119,17 @@ def test_every_file_has_a_wrong_statement_that_fits() -> None:
 
 
 def test_without_coq_the_check_says_how_to_install_it() -> None:
-    done = subprocess.run(CHECK, env={"PATH": "/nowhere"}, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        CHECK, env={"PATH": "/nowhere"}, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 1
     assert "apt-get install coq" in done.stderr
     optional = subprocess.run(
-        [*CHECK, "--optional"], env={"PATH": "/nowhere"}, capture_output=True, text=True, check=False
+        [*CHECK, "--optional"],
+        env={"PATH": "/nowhere"},
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert optional.returncode == 0
 
@@ -122,7 +138,9 @@ def test_where_packages_can_be_had_a_missing_library_is_an_error(tmp_path: Path)
     """A coqc that finds no library, and an apt-get that installs nothing: `--optional` must not pass."""
     for name, code in (("coqc", 1), ("apt-get", 0)):
         command = tmp_path / name
-        command.write_text(f"#!/bin/sh\necho $0 $@ >> {tmp_path}/calls\nexit {code}\n", encoding="utf-8")
+        command.write_text(
+            f"#!/bin/sh\necho $0 $@ >> {tmp_path}/calls\nexit {code}\n", encoding="utf-8"
+        )
         command.chmod(0o755)
     environment = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
     command = [*CHECK, "--install", "--optional"]
@@ -136,7 +154,9 @@ def test_where_packages_can_be_had_a_missing_library_is_an_error(tmp_path: Path)
 @pytest.mark.timeout(600)
 def test_the_checker_accepts_a_proof_and_rejects_a_wrong_statement() -> None:
     """One file, with what it needs; `make proofs` checks them all."""
-    done = subprocess.run([*CHECK, "--only", "Lemma_B_2", "--break"], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [*CHECK, "--only", "Lemma_B_2", "--break"], capture_output=True, text=True, check=False
+    )
     if "The proofs were not checked" in done.stderr:
         pytest.skip(f"needs Coq and MathComp: {done.stderr.strip()}")
     assert done.returncode == 0, done.stdout + done.stderr

@@ -16,7 +16,9 @@ import story  # noqa: E402
 
 # How many judgements and typed results a chapter may still have; a chapter that is not listed has those of "*".
 with Path(__file__).with_name("story.csv").open(encoding="utf-8", newline="") as _file:
-    LEFT = {row["chapter"]: (int(row["untied"]), int(row["typed"])) for row in csv.DictReader(_file)}
+    LEFT = {
+        row["chapter"]: (int(row["untied"]), int(row["typed"])) for row in csv.DictReader(_file)
+    }
 CHAPTERS = story.chapters()
 
 
@@ -24,23 +26,37 @@ CHAPTERS = story.chapters()
 def test_judgements_and_results_come_from_data(name: str) -> None:
     untied, typed = story.untied(CHAPTERS[name]), story.typed(CHAPTERS[name])
     most = LEFT.get(name, LEFT["*"])
-    assert len(untied) <= most[0], "tied to no line of the ledger, substitution or cell:\n" + "\n".join(untied)
+    assert len(untied) <= most[0], (
+        "tied to no line of the ledger, substitution or cell:\n" + "\n".join(untied)
+    )
     assert len(typed) <= most[1], f"typed, not from data: {', '.join(typed)}"
 
 
 def test_pages_type_no_result_and_the_first_pages_no_number() -> None:
     """Each is a substitution, so that it follows the data. The course needs a version of Python, which is none."""
     pages = [ROOT / "book" / f"{name}.md" for name in ("teaching", "responsible_use", "explorers")]
-    typed = [f"{page.stem}: {one}" for page in pages for one in story.typed(page.read_text(encoding="utf-8"))]
+    typed = [
+        f"{page.stem}: {one}"
+        for page in pages
+        for one in story.typed(page.read_text(encoding="utf-8"))
+    ]
     assert typed == ["teaching: 3.11"]
     first = [ROOT / "book" / "intro.md", *(ROOT / "book" / "parts").glob("*.md")]
-    assert [one for page in first for one in story.typed(page.read_text(encoding="utf-8"), story.NUMBER)] == []
+    assert [
+        one for page in first for one in story.typed(page.read_text(encoding="utf-8"), story.NUMBER)
+    ] == []
 
 
 def test_no_sentence_contradicts_the_ledger(full_ledger: pd.DataFrame) -> None:
     verdicts = full_ledger.set_index("id")["verdict"].to_dict()
-    pages = CHAPTERS | {"table of claims": (ROOT / "book" / "parts" / "check.md").read_text(encoding="utf-8")}
-    found = [f"{name}: {one}" for name, text in pages.items() for one in story.contradictions(text, verdicts)]
+    pages = CHAPTERS | {
+        "table of claims": (ROOT / "book" / "parts" / "check.md").read_text(encoding="utf-8")
+    }
+    found = [
+        f"{name}: {one}"
+        for name, text in pages.items()
+        for one in story.contradictions(text, verdicts)
+    ]
     assert not found, "\n".join(found)
 
 
@@ -59,10 +75,15 @@ def test_planted_contradictions_are_found(name: str, sentence: str) -> None:
     """Each is put at the end of a chapter as a paragraph of its own, and the number of findings rises by one."""
 
     def findings(text: str) -> int:
-        return len(story.untied(text)) + len(story.contradictions(text, dict.fromkeys(keys, "disagrees")))
+        return len(story.untied(text)) + len(
+            story.contradictions(text, dict.fromkeys(keys, "disagrees"))
+        )
 
     keys = set(story.LINE.findall(CHAPTERS[name])) | {"C007"}
-    assert findings(f"{CHAPTERS[name]}\n\nA paragraph between.\n\n{sentence}\n") == findings(CHAPTERS[name]) + 1
+    assert (
+        findings(f"{CHAPTERS[name]}\n\nA paragraph between.\n\n{sentence}\n")
+        == findings(CHAPTERS[name]) + 1
+    )
 
 
 def test_sentences_that_say_what_the_ledger_says_pass() -> None:

@@ -35,7 +35,9 @@ def run(folder: Path, data: pd.DataFrame | None, *arguments: str) -> Any:
     if data is not None:
         data.to_csv(path, index=False)
     # Before click 8.2 the runner mixes both streams into the output.
-    return CliRunner().invoke(command(), ["audit", str(path), "--out", str(folder / "r.html"), *arguments])
+    return CliRunner().invoke(
+        command(), ["audit", str(path), "--out", str(folder / "r.html"), *arguments]
+    )
 
 
 def texts(result: Any) -> str:
@@ -61,9 +63,14 @@ def test_three_files_are_written(report: Path) -> None:
     assert value["format"] == 5
     assert [entry["name"] for entry in value["attributes"]] == ["age", "<script>"]
     assert {verdict["outcome"] for verdict in value["verdicts"]} == {"below"}
-    left = [one for one in value["attributes"][0]["sentences"] if one.replace("'", "&#x27;") not in page]
+    left = [
+        one for one in value["attributes"][0]["sentences"] if one.replace("'", "&#x27;") not in page
+    ]
     # The cards show the numbers of these two.
-    assert [one.split(" is ")[0] for one in left] == ["The mean gap over all people (GDP)", "The dependence"]
+    assert [one.split(" is ")[0] for one in left] == [
+        "The mean gap over all people (GDP)",
+        "The dependence",
+    ]
     cards = page.partition('class="cards"')[2].partition("<figure")[0]
     numbers = re.findall(r"\d+\.\d+", left[0].partition(". ")[0] + left[1])
     assert len(numbers) >= 4
@@ -106,24 +113,37 @@ def test_the_page_escapes_everything_and_loads_nothing(report: Path) -> None:
 @pytest.mark.parametrize("width", [390, 1400])
 def test_the_report_in_a_browser(browser: Any, report: Path, width: int, scheme: str) -> None:
     axe = pytest.importorskip("axe_playwright_python.base")
-    options: Any = {"viewport": {"width": width, "height": 900}, "color_scheme": scheme, "reduced_motion": "reduce"}
+    options: Any = {
+        "viewport": {"width": width, "height": 900},
+        "color_scheme": scheme,
+        "reduced_motion": "reduce",
+    }
     trouble: list[str] = []
     page = browser.new_context(**options).new_page()
-    page.on("console", lambda message: trouble.append(message.text) if message.type == "error" else None)
+    page.on(
+        "console", lambda message: trouble.append(message.text) if message.type == "error" else None
+    )
     page.on("pageerror", lambda error: trouble.append(str(error)))
     page.on("dialog", lambda dialog: trouble.append(dialog.message))
     page.on(
-        "request", lambda request: None if request.url.startswith(("file:", "data:")) else trouble.append(request.url)
+        "request",
+        lambda request: (
+            None if request.url.startswith(("file:", "data:")) else trouble.append(request.url)
+        ),
     )
     page.goto(report.as_uri())
     # The test's own scripts run past the page's policy, which forbids all scripts.
     page = browser.new_context(**options, bypass_csp=True).new_page()
     page.goto(report.as_uri())
     page.eval_on_selector_all("details", "all => all.forEach(one => one.open = true)")
-    wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+    wide = page.evaluate(
+        "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+    )
     page.evaluate(axe.AXE_FILE_PATH.read_text())
     found = page.evaluate("axe.run(document, { resultTypes: ['violations'], preload: false })")
-    serious = [entry["id"] for entry in found["violations"] if entry["impact"] in ("serious", "critical")]
+    serious = [
+        entry["id"] for entry in found["violations"] if entry["impact"] in ("serious", "critical")
+    ]
     assert (trouble, wide, serious) == ([], 0, [])
 
 
@@ -133,7 +153,9 @@ def test_exit_codes(tmp_path: Path) -> None:
     assert torch.get_num_threads() == 1  # the matrices are small
     value = json.loads((tmp_path / "r.json").read_text())["attributes"][0]["numbers"]["gdp"]
     assert run(tmp_path, None, *COLUMNS, "--fail-above", "gdp=0.01").exit_code == 1
-    undecided = run(tmp_path, None, *COLUMNS, "--fail-above", f"gdp[age]={0.5 * (value['low'] + value['high'])}")
+    undecided = run(
+        tmp_path, None, *COLUMNS, "--fail-above", f"gdp[age]={0.5 * (value['low'] + value['high'])}"
+    )
     assert undecided.exit_code == 3
     assert "is not significantly different from the threshold" in texts(undecided)
     # 600 rows cannot guarantee what the interval is below.
@@ -156,7 +178,9 @@ def test_a_report_in_a_folder_and_in_the_way_of_one(tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "b.html").iterdir()] == ["audit.md"]
 
 
-def test_an_unexpected_error_is_not_a_verdict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unexpected_error_is_not_a_verdict(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def broken(*_: Any, **__: Any) -> None:
         raise RuntimeError("broken")
 
@@ -176,7 +200,9 @@ def test_a_sample_of_a_longer_file_is_stated(tmp_path: Path) -> None:
 def test_demo_and_provenance(tmp_path: Path) -> None:
     """The demo writes its table; the report names the file with its hash, the model, the date and the library."""
     out = tmp_path / "r.html"
-    result = CliRunner().invoke(command(), ["audit", "--demo", "--model", "hiring 1.2", "--out", str(out)])
+    result = CliRunner().invoke(
+        command(), ["audit", "--demo", "--model", "hiring 1.2", "--out", str(out)]
+    )
     assert result.exit_code == 0, texts(result)
     source = tmp_path / "r_people.csv"
     assert f"frhsic audit {source} --score p" in texts(result)
@@ -188,12 +214,17 @@ def test_demo_and_provenance(tmp_path: Path) -> None:
     assert (found["model"], found["sha256"]) == ("hiring 1.2", digest)
     assert found["size"] == f"{source.stat().st_size:,} bytes"
     assert re.fullmatch(r"\d{4}-\d\d-\d\d", found["date"])
-    for text in (out.read_text(encoding="utf-8"), out.with_suffix(".md").read_text(encoding="utf-8")):
+    for text in (
+        out.read_text(encoding="utf-8"),
+        out.with_suffix(".md").read_text(encoding="utf-8"),
+    ):
         assert "hiring 1.2" in text
         assert digest in text
         assert found["library"] in text
     rates = (data["p"] >= 0.5).groupby(pd.qcut(data["age"], 4, labels=False)).mean()
-    assert value["attributes"][0]["numbers"]["impact_ratio_groups"]["value"] == pytest.approx(rates.min() / rates.max())
+    assert value["attributes"][0]["numbers"]["impact_ratio_groups"]["value"] == pytest.approx(
+        rates.min() / rates.max()
+    )
     assert 'class="verdict"' in out.read_text(encoding="utf-8")
     nothing = CliRunner().invoke(command(), ["audit"])
     assert (nothing.exit_code, "try it with --demo" in texts(nothing)) == (2, True)
@@ -216,7 +247,9 @@ def test_adjust_fits_saves_and_applies(tmp_path: Path) -> None:
     assert "mean gap along age was" in texts(result)
     written = pd.read_csv(out, dtype={"code": str})
     assert list(written) == [*data, "p_adjusted"]
-    assert written["code"].tolist() == data["code"].tolist()  # other columns stay as they are written
+    assert (
+        written["code"].tolist() == data["code"].tolist()
+    )  # other columns stay as they are written
     assert written.index[written["p_adjusted"].isna()].tolist() == [2]
     known = written.dropna()
     expected = adjust_scores(known["p"], sensitive_features=known["age"])
@@ -227,14 +260,19 @@ def test_adjust_fits_saves_and_applies(tmp_path: Path) -> None:
     other = known[second]
     left = gdp_curve(fitted.transform(other["p"], sensitive_features=other["age"]), other["age"])
     assert f"leaves {left.gdp:.3g} (" in texts(result)
-    assert f"--sensitive age --label LABEL --score p, and the same with --score {written.columns[-1]}." in texts(result)
+    assert (
+        f"--sensitive age --label LABEL --score p, and the same with --score {written.columns[-1]}."
+        in texts(result)
+    )
     page = out.with_suffix(".html").read_text(encoding="utf-8")
     assert page.count('class="curve') == 2
     one = tmp_path / "one.csv"
     data.iloc[5:6].to_csv(one, index=False)
     result = adjust(one, "--out", str(tmp_path / "o.csv"), "--use", str(saved))
     assert (result.exit_code, "Adjusting 1 score ..." in texts(result)) == (0, True), texts(result)
-    assert pd.read_csv(tmp_path / "o.csv")["p_adjusted"][0] == pytest.approx(written["p_adjusted"][5], rel=1e-12)
+    assert pd.read_csv(tmp_path / "o.csv")["p_adjusted"][0] == pytest.approx(
+        written["p_adjusted"][5], rel=1e-12
+    )
 
 
 def test_an_adjustment_of_few_rows_looks_too_good(tmp_path: Path) -> None:

@@ -40,12 +40,25 @@ def described() -> dict[str, Any]:
     """Return the options of every command with their defaults, and what is printed about datasets."""
     found: dict[str, Any] = {}
     for path, command in COMMANDS.items():
-        options = [(p.name, p.opts, p.required, getattr(p, "multiple", None)) for p in command.params]
-        given = {p.name: str(p.default) for p in command.params if isinstance(p.default, int | float | str | Path)}
-        found[" ".join(path)] = [command.epilog, getattr(command, "no_args_is_help", None), options, given]
+        options = [
+            (p.name, p.opts, p.required, getattr(p, "multiple", None)) for p in command.params
+        ]
+        given = {
+            p.name: str(p.default)
+            for p in command.params
+            if isinstance(p.default, int | float | str | Path)
+        }
+        found[" ".join(path)] = [
+            command.epilog,
+            getattr(command, "no_args_is_help", None),
+            options,
+            given,
+        ]
     for words in (["data", "list"], *(["data", "card", name] for name in available_datasets())):
         shown = CliRunner().invoke(APP, words).output
-        found[" ".join(words)] = " ".join(re.sub(r"[^\w\s.,:+()-]", " ", shown).split())  # without the lines of a table
+        found[" ".join(words)] = " ".join(
+            re.sub(r"[^\w\s.,:+()-]", " ", shown).split()
+        )  # without the lines of a table
     return found
 
 
@@ -84,7 +97,10 @@ def test_ctrl_c_in_a_run_says_how_to_go_on(monkeypatch: pytest.MonkeyPatch, tmp_
 
     monkeypatch.setattr("frhsic_core.paper.runs.runner.run_experiment", interrupted)
     result = CliRunner().invoke(APP, ["run", "main", "--preset", "smoke", "--store", str(tmp_path)])
-    assert (result.exit_code, "Run the same command again to resume" in result.stderr) == (130, True)
+    assert (result.exit_code, "Run the same command again to resume" in result.stderr) == (
+        130,
+        True,
+    )
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals")
@@ -113,10 +129,15 @@ def test_ctrl_c_while_the_ledger_is_judged_is_no_traceback(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("width", [120, 80, 50, 20])
-def test_tables_leave_columns_out_before_they_cut_a_cell(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tables_leave_columns_out_before_they_cut_a_cell(
+    width: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     out = Console(width=width, file=io.StringIO(), force_terminal=True, color_system=None)
     monkeypatch.setattr(cli, "Console", lambda **_: out)
-    rows = [("a_long_experiment_name", "12 [1, 2]", "word " * 20, "x" * 30), ("b", "3", "short", "y")]
+    rows = [
+        ("a_long_experiment_name", "12 [1, 2]", "word " * 20, "x" * 30),
+        ("b", "3", "short", "y"),
+    ]
     cli.print_table(("name", "value", "note", "device"), rows, fold=("note",))
     text = out.file.getvalue()
     assert "a_long_experiment_name" in text
@@ -128,7 +149,9 @@ def test_tables_leave_columns_out_before_they_cut_a_cell(width: int, monkeypatch
         assert max(map(len, text.splitlines())) <= width
 
 
-def test_an_error_of_the_system_is_said_without_its_number(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_error_of_the_system_is_said_without_its_number(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     assert cli.fail(OSError(28, "The disk is full: free some.")).exit_code == 2
     assert capsys.readouterr().err == "The disk is full: free some.\n"
     cli.fail(FileNotFoundError(2, "No such file", "x.csv"))

@@ -19,7 +19,9 @@ CASES = [(name, variant) for name in PAPER_DATASETS for variant in VARIANTS]
 run = CliRunner().invoke
 
 
-def test_fetch_names_a_wrong_file_and_list_calls_it_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fetch_names_a_wrong_file_and_list_calls_it_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("requests.get", refuse)
     path = RECIPES["crime"].sources[0].file.under(tmp_path)
     path.parent.mkdir()
@@ -33,7 +35,9 @@ def test_fetch_names_a_wrong_file_and_list_calls_it_missing(tmp_path: Path, monk
     assert path.exists()
 
 
-def test_a_file_that_cannot_be_read_is_no_traceback(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_cannot_be_read_is_no_traceback(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = RECIPES["crime"].sources[0].file.under(tmp_path)
     path.parent.mkdir()
     path.write_text("secret")
@@ -64,12 +68,22 @@ def test_an_unknown_name_is_an_error() -> None:
     for command in ("card", "fetch"):
         result = run(app, [command, "adlut"])
         assert result.exit_code == 2
-        assert "dataset is 'adlut' (did you mean 'adult'?): choose one of adult, acs_income" in result.output
+        assert (
+            "dataset is 'adlut' (did you mean 'adult'?): choose one of adult, acs_income"
+            in result.output
+        )
 
 
 def test_no_raw_file_of_a_dataset_is_in_the_repository() -> None:
-    raw_names = {Path(source.file.name).name for name in RECIPES for v in VARIANTS for source in sources_of(name, v)}
+    raw_names = {
+        Path(source.file.name).name
+        for name in RECIPES
+        for v in VARIANTS
+        for source in sources_of(name, v)
+    }
     places = [ROOT / part for part in ("book", "notebooks", "frhsic_core", "tests")]
     found = [path for place in places for path in place.rglob("*") if path.name in raw_names]
     assert found == []
-    assert sorted(path.name for path in STORED.iterdir()) == sorted("{}-{}.json".format(*case) for case in CASES)
+    assert sorted(path.name for path in STORED.iterdir()) == sorted(
+        "{}-{}.json".format(*case) for case in CASES
+    )

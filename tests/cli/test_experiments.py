@@ -36,7 +36,9 @@ def small(monkeypatch, tmp_path):
     monkeypatch.setitem(experiments.PLANS, "main", lambda: SMALL)
     smoke = experiments.smoke
     monkeypatch.setattr(
-        experiments, "smoke", lambda plan: replace(plan, name="main_smoke") if plan == SMALL else smoke(plan)
+        experiments,
+        "smoke",
+        lambda plan: replace(plan, name="main_smoke") if plan == SMALL else smoke(plan),
     )
     monkeypatch.chdir(tmp_path)
     return CliRunner()
@@ -50,13 +52,20 @@ def test_run_tables_status(small, tmp_path) -> None:
     assert (tmp_path / "results" / "main_smoke.parquet").exists()
     again = small.invoke(app, ["run", "main", "--preset", "smoke", "--device", "cpu", *place])
     assert "0 jobs to run" in again.output
-    assert small.invoke(app, ["run", "all", "--preset", "smoke", "--device", "cpu", "--minutes", "0"]).exit_code == 3
+    assert (
+        small.invoke(
+            app, ["run", "all", "--preset", "smoke", "--device", "cpu", "--minutes", "0"]
+        ).exit_code
+        == 3
+    )
     status = small.invoke(app, ["status", *place])
     assert status.exit_code == 0
     assert "smoke" in status.output
     shown = small.invoke(app, ["tables", "--preset", "smoke", *place])
     assert shown.exit_code == 0, shown.output
-    table = pareto_table(ResultStore(tmp_path / "results", "main_smoke").read(), dependence="gdp_reference")
+    table = pareto_table(
+        ResultStore(tmp_path / "results", "main_smoke").read(), dependence="gdp_reference"
+    )
     for row in table.to_dict("records"):
         line = next(line for line in shown.output.splitlines() if f" {row['method']} " in line)
         assert f" {row['performance']:.4g} " in line
@@ -76,7 +85,9 @@ def least(plan: Experiment) -> Experiment:
 @pytest.mark.slow  # it runs every experiment
 @pytest.mark.timeout(900)
 def test_run_all_runs_everything_and_keeps_its_time(small, tmp_path, monkeypatch) -> None:
-    late = small.invoke(app, ["run", "all", "--preset", "smoke", "--minutes", "0", "--device", "cpu"])
+    late = small.invoke(
+        app, ["run", "all", "--preset", "smoke", "--minutes", "0", "--device", "cpu"]
+    )
     assert late.exit_code == 3
     monkeypatch.setitem(experiments.EXPERIMENTS, "main", ("main", "live"))
     smoke = experiments.smoke
@@ -84,7 +95,9 @@ def test_run_all_runs_everything_and_keeps_its_time(small, tmp_path, monkeypatch
     done = small.invoke(app, ["run", "all", "--preset", "smoke", "--device", "cpu"])
     assert done.exit_code == 0, done.output
     written = {
-        path.stem for path in (tmp_path / "_build" / "results").glob("*.*") if path.suffix in (".parquet", ".csv")
+        path.stem
+        for path in (tmp_path / "_build" / "results").glob("*.*")
+        if path.suffix in (".parquet", ".csv")
     }
     assert {f"{plan().name}_smoke" for plan in experiments.PLANS.values()} <= written
 
@@ -104,7 +117,9 @@ def test_run_all_runs_everything_and_keeps_its_time(small, tmp_path, monkeypatch
     ],
 )
 def test_mistakes_end_with_status_two_and_a_sentence(small, monkeypatch, arguments, words) -> None:
-    monkeypatch.setattr(ledger_module, "ledger", lambda **_: pytest.fail("computed before the mistake was seen"))
+    monkeypatch.setattr(
+        ledger_module, "ledger", lambda **_: pytest.fail("computed before the mistake was seen")
+    )
     result = small.invoke(app, arguments, env={"COLUMNS": "200"})
     assert isinstance(result.exception, SystemExit)
     assert result.exit_code == 2
@@ -116,8 +131,19 @@ def test_mistakes_end_with_status_two_and_a_sentence(small, monkeypatch, argumen
     ("device", "words"),
     [("gpu", "device is 'gpu'"), ("cuda:99", "device is 'cuda:99'")],
 )
-def test_a_device_is_checked_once_before_any_stack(small, tmp_path, experiment, device, words) -> None:
-    arguments = ["run", experiment, "--preset", "smoke", "--device", device, "--store", str(tmp_path)]
+def test_a_device_is_checked_once_before_any_stack(
+    small, tmp_path, experiment, device, words
+) -> None:
+    arguments = [
+        "run",
+        experiment,
+        "--preset",
+        "smoke",
+        "--device",
+        device,
+        "--store",
+        str(tmp_path),
+    ]
     result = small.invoke(app, arguments)
     assert result.exit_code == 2
     assert result.output.count(words) == 1
@@ -136,7 +162,9 @@ def test_a_store_that_can_only_be_read_serves_what_only_reads(small, tmp_path, m
     connect = store_module.sqlite3.connect
     monkeypatch.setattr(atomic_files.tempfile, "mkstemp", refuse)
     monkeypatch.setattr(  # only a reader opens the file by an address
-        store_module.sqlite3, "connect", lambda *place, **how: connect(*place, **how) if "uri" in how else refuse()
+        store_module.sqlite3,
+        "connect",
+        lambda *place, **how: connect(*place, **how) if "uri" in how else refuse(),
     )
     for arguments in (["status", *place], ["tables", "--preset", "smoke", *place], run):
         assert small.invoke(app, arguments).exit_code == 0, arguments
@@ -165,7 +193,9 @@ def test_a_damaged_file_is_named_and_can_be_deleted(small, tmp_path, file) -> No
     assert "0 jobs left" in again.stdout
 
 
-def test_without_pyarrow_a_run_keeps_its_jobs_and_tables_say_what_to_install(small, tmp_path, monkeypatch) -> None:
+def test_without_pyarrow_a_run_keeps_its_jobs_and_tables_say_what_to_install(
+    small, tmp_path, monkeypatch
+) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     place = ["--store", str(tmp_path)]
     done = small.invoke(app, ["run", "main", "--preset", "smoke", "--device", "cpu", *place])
@@ -175,7 +205,10 @@ def test_without_pyarrow_a_run_keeps_its_jobs_and_tables_say_what_to_install(sma
     (tmp_path / "main.parquet").write_bytes(b"any")
     write_sidecar(tmp_path / "main.json", {"experiment": "main"}, [sha256(b"any")])
     tables = small.invoke(app, ["tables", *place])
-    assert (tables.exit_code, "needs pyarrow: pip install 'frhsic-core[paper]'" in tables.stderr) == (2, True)
+    assert (
+        tables.exit_code,
+        "needs pyarrow: pip install 'frhsic-core[paper]'" in tables.stderr,
+    ) == (2, True)
 
 
 @pytest.fixture
@@ -190,7 +223,9 @@ def judged(monkeypatch):
         "ledger",
         lambda verdict=None: lines if verdict is None else lines[lines["verdict"] == verdict],
     )
-    monkeypatch.setattr(ledger_module, "heading", lambda table: {"verdicts": dict.fromkeys(verdicts, 1)})
+    monkeypatch.setattr(
+        ledger_module, "heading", lambda table: {"verdicts": dict.fromkeys(verdicts, 1)}
+    )
     return CliRunner()
 
 
@@ -204,7 +239,9 @@ def test_the_ledger_is_short_unless_asked(judged) -> None:
     assert "frhsic ledger --all" in short.stdout
     assert "Judging" in short.stderr
     everything = judged.invoke(app, ["ledger", "--all"])
-    assert all(f"id {i}" in everything.stdout and f"note {i}" in everything.stdout for i in range(3))
+    assert all(
+        f"id {i}" in everything.stdout and f"note {i}" in everything.stdout for i in range(3)
+    )
     one = judged.invoke(app, ["ledger", "--verdict", "holds as corrected"])
     assert "note 1" in one.stdout
     assert "id 2" not in one.stdout
@@ -222,7 +259,9 @@ def test_the_book_is_sought_in_order(monkeypatch, tmp_path) -> None:
     deep = tmp_path / "clone" / "notebooks" / "old"
     deep.mkdir(parents=True)
     (tmp_path / "bare").mkdir()
-    monkeypatch.setattr(frhsic_core, "__file__", str(tmp_path / "package" / "frhsic_core" / "__init__.py"))
+    monkeypatch.setattr(
+        frhsic_core, "__file__", str(tmp_path / "package" / "frhsic_core" / "__init__.py")
+    )
     monkeypatch.delenv("FRHSIC_BOOK", raising=False)
     monkeypatch.chdir(deep)
     assert book_folder("results") == clone / "results"
@@ -240,7 +279,9 @@ def test_the_book_is_sought_in_order(monkeypatch, tmp_path) -> None:
 
 @pytest.mark.parametrize("arguments", [["status"], ["tables"], ["ledger"], ["run", "main"]])
 def test_without_a_book_one_line_names_the_setting(monkeypatch, tmp_path, arguments) -> None:
-    monkeypatch.setattr(frhsic_core, "__file__", str(tmp_path / "site" / "frhsic_core" / "__init__.py"))
+    monkeypatch.setattr(
+        frhsic_core, "__file__", str(tmp_path / "site" / "frhsic_core" / "__init__.py")
+    )
     monkeypatch.delenv("FRHSIC_BOOK", raising=False)
     monkeypatch.chdir(tmp_path)
     result = CliRunner().invoke(app, arguments)

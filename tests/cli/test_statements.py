@@ -34,7 +34,12 @@ def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     @registry.check("Remark B.3")
     def refuted(*, quick: bool) -> list[Certificate]:
         return [
-            inequality("one below a half" + 200 * " and", middle=1.0, upper=0.5 if quick else 0.25, evidence="interval")
+            inequality(
+                "one below a half" + 200 * " and",
+                middle=1.0,
+                upper=0.5 if quick else 0.25,
+                evidence="interval",
+            )
         ]
 
     table = dict.fromkeys(registry.statements(), ())
@@ -54,9 +59,18 @@ def test_table(small: Path) -> None:
     result = runner.invoke(app, [])
     assert result.exit_code == 0
     assert max(map(len, result.stdout.splitlines())) <= 160  # a long claim breaks its lines
-    for text in ("Theorem 4.5 holds;", "one below two", "exact", "Remark B.3 is open;", "fails as stated", "-7.50e-01"):
+    for text in (
+        "Theorem 4.5 holds;",
+        "one below two",
+        "exact",
+        "Remark B.3 is open;",
+        "fails as stated",
+        "-7.50e-01",
+    ):
         assert text in result.stdout
-    assert 0 <= int(result.stdout.rpartition("Seconds: ")[2].strip(".\n")) < 600  # of this run, not of a clock
+    assert (
+        0 <= int(result.stdout.rpartition("Seconds: ")[2].strip(".\n")) < 600
+    )  # of this run, not of a clock
     assert "No verdicts were compared" in result.stderr
 
 
@@ -123,11 +137,15 @@ def test_record_needs_all_statements(small: Path) -> None:
     assert not (small / "claims").exists()
 
 
-def test_a_broken_record_is_found_before_the_checks(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_broken_record_is_found_before_the_checks(
+    small: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = small / "claims" / "verdicts.json"
     path.parent.mkdir()
     path.write_text("[{half")
-    monkeypatch.setattr(commands, "_check", lambda *_, **__: pytest.fail("the checks were run first"))
+    monkeypatch.setattr(
+        commands, "_check", lambda *_, **__: pytest.fail("the checks were run first")
+    )
     result = runner.invoke(app, [])
     assert result.exit_code == 2
     assert "verdicts.json is not a record" in result.stderr
@@ -140,11 +158,15 @@ def test_a_record_that_cannot_be_written(small: Path) -> None:
     assert str(small / "claims") in result.stderr
 
 
-def test_without_a_book_nothing_is_compared_or_recorded(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_book_nothing_is_compared_or_recorded(
+    small: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(commands, "book_folder", no_book)
     result = runner.invoke(app, [])
     assert (result.exit_code, "No verdicts were compared" in result.stderr) == (0, True)
-    monkeypatch.setattr(commands, "_check", lambda *_, **__: pytest.fail("the checks were run first"))
+    monkeypatch.setattr(
+        commands, "_check", lambda *_, **__: pytest.fail("the checks were run first")
+    )
     result = runner.invoke(app, ["--record"])
     assert (result.exit_code, "There is no book here" in result.stderr) == (2, True)
 
@@ -154,9 +176,18 @@ def test_the_committed_record_covers_every_statement() -> None:
     rows = json.loads((ROOT / RECORDED).read_text(encoding="utf-8"))
     assert {row["statement"] for row in rows} == set(registry.statements())
     assert len({(row["statement"], row["claim"]) for row in rows}) == len(rows)
-    assert {row["verdict"] for row in rows} <= {"holds", "holds as corrected", "ours: holds", "fails as stated"}
+    assert {row["verdict"] for row in rows} <= {
+        "holds",
+        "holds as corrected",
+        "ours: holds",
+        "fails as stated",
+    }
     evidence = {(row["statement"], row["evidence"]) for row in rows}
-    assert evidence >= {("Proposition 4.1", "proof"), ("Theorem 4.5", "interval"), ("Corollary 4.6", "proof")}
+    assert evidence >= {
+        ("Proposition 4.1", "proof"),
+        ("Theorem 4.5", "interval"),
+        ("Corollary 4.6", "proof"),
+    }
     # Whatever fails as stated is followed by what holds instead; Theorem 5.1 is restated, and corrected, as G.2.
     failing = {row["statement"] for row in rows if row["verdict"] == "fails as stated"}
     corrected = {row["statement"] for row in rows if row["verdict"] == "holds as corrected"}

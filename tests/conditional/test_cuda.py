@@ -11,7 +11,9 @@ from frhsic_core.kernels import Gaussian
 STEPS = {
     "frem": lambda z, s, r, m: eipm(z, s, kernel_z=Gaussian(1.0), bandwidth=0.5, anchors=r, **m),
     "eipm, all rows, rule": lambda z, s, r, m: eipm(z, s, kernel_z=Gaussian(1.0), power=2, **m),
-    "eipm, spaced anchors": lambda z, s, r, m: eipm(z, s, kernel_z=Gaussian(1.0), bandwidth=(0.5,), anchors=9, **m),
+    "eipm, spaced anchors": lambda z, s, r, m: eipm(
+        z, s, kernel_z=Gaussian(1.0), bandwidth=(0.5,), anchors=9, **m
+    ),
     "gdp": lambda z, s, r, m: gdp(z.sum(-1), s, estimator="authors", **m),
 }
 

@@ -22,7 +22,9 @@ def test_a_smoother_is_a_weighted_least_squares_fit() -> None:
     for k in (0, 17, 39):
         kernel = np.maximum(0.0, 1 - ((t - t[k]) / 0.35) ** 2) * mass
         root = np.sqrt(kernel)
-        coefficients = np.linalg.lstsq(root[:, None] * np.vander(t - t[k], 3), root * y, rcond=None)[0]
+        coefficients = np.linalg.lstsq(
+            root[:, None] * np.vander(t - t[k], 3), root * y, rcond=None
+        )[0]
         assert fit[k] == pytest.approx(coefficients[-1], abs=1e-6)
 
 
@@ -56,7 +58,14 @@ def test_integer_weights_are_repeated_rows() -> None:
 @pytest.mark.parametrize("shape", ["flat", "slope"])
 def test_band_and_interval_cover(law: str, shape: str) -> None:
     """A small part of the stored study: 40 draws; a coverage of .95 gives fewer than this once in 10,000 tries."""
-    unit = {"kind": "curve", "law": law, "shape": shape, "score": "probability", "n": 300, "draws": 40}
+    unit = {
+        "kind": "curve",
+        "law": law,
+        "shape": shape,
+        "score": "probability",
+        "n": 300,
+        "draws": 40,
+    }
     found = study.measure_unit_audit_coverage(unit, "cpu")[0]
     least = binom.ppf(1e-4, 40, 0.95)
     assert found["band"] >= least
@@ -69,7 +78,9 @@ def test_the_true_gdp_of_the_study() -> None:
     for law in study.ATTRIBUTES:
         s = study.attribute(law, 400_000, generator)
         mean = study.conditional_mean(law, "slope", s)
-        assert np.abs(mean - mean.mean()).mean() == pytest.approx(study.true_gdp(law, "slope"), rel=0.01)
+        assert np.abs(mean - mean.mean()).mean() == pytest.approx(
+            study.true_gdp(law, "slope"), rel=0.01
+        )
 
 
 @pytest.mark.parametrize("shape", ["slope", "wave"])
@@ -79,7 +90,9 @@ def test_the_curve_has_less_error_than_the_other_estimators(shape: str) -> None:
     for law in ("ages", "Cauchy", "log-normal"):
         truth = study.true_gdp(law, shape)
         for draw in range(8):
-            f, s = study.scores({"law": law, "shape": shape, "score": "probability", "n": 1000}, draw)
+            f, s = study.scores(
+                {"law": law, "shape": shape, "score": "probability", "n": 1000}, draw
+            )
             errors["curve"].append(gdp(f, s) - truth)
             errors["smoothed"].append(smoothed_gdp(f, s, bandwidth="silverman").item() - truth)
             errors["authors"].append(gdp(f, (s - s.min()) / np.ptp(s), estimator="authors") - truth)
@@ -95,22 +108,36 @@ def curves() -> dict[str, dict[str, list[float]]]:
         "incomes": np.exp(2.0 * rng.normal(size=400)),
         "few": rng.normal(size=14),
     }
-    laws |= {"five": rng.integers(0, 5, 120), "mass": np.where(rng.random(400) < 0.9, 0.0, rng.integers(0, 40, 400))}
+    laws |= {
+        "five": rng.integers(0, 5, 120),
+        "mass": np.where(rng.random(400) < 0.9, 0.0, rng.integers(0, 40, 400)),
+    }
     found = {}
     for name, s in laws.items():
         s = s.astype(float)
-        f = (1e200 if name == "few" else 1e3) * (np.sin(s / 9) + rng.normal(size=len(s)) * (1 + (s > 30)))
+        f = (1e200 if name == "few" else 1e3) * (
+            np.sin(s / 9) + rng.normal(size=len(s)) * (1 + (s > 30))
+        )
         for weight in (None, rng.random(len(s)) + 0.1):
             smoother = Smoother(s, weight=weight)
-            drawn = {"mean": {}, "zero": {"center": 0.0}, "level": {"alpha": 0.4, "draws": 300, "random_state": 1}}
+            drawn = {
+                "mean": {},
+                "zero": {"center": 0.0},
+                "level": {"alpha": 0.4, "draws": 300, "random_state": 1},
+            }
             for kind, options in drawn.items():
                 curve = smoother.curve(f, **options)
                 places = np.linspace(0, len(curve.s) - 1, 6).astype(int)
-                rows = {key: value[places] if np.ndim(value) else [value] for key, value in vars(curve).items()}
+                rows = {
+                    key: value[places] if np.ndim(value) else [value]
+                    for key, value in vars(curve).items()
+                }
                 value, slope = smoother.gdp(f, center=options.get("center"))
                 rows |= {"value": [value], "slope": slope[:5], "flat": [curve.is_flat]}
                 key = f"{name} {kind} {'plain' if weight is None else 'weighted'}"
-                found[key] = {key: np.asarray(value, dtype=float).tolist() for key, value in rows.items()}
+                found[key] = {
+                    key: np.asarray(value, dtype=float).tolist() for key, value in rows.items()
+                }
     return found
 
 

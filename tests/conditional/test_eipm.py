@@ -75,11 +75,17 @@ def test_eipm_of_a_gaussian_pair_goes_to_the_smoothed_criterion(generator):
     for r in range(replicates):
         z, s = law.sample(n, random_state=generator)
         for g, gamma in enumerate(gammas):
-            values[r, g] = eipm(z, s, kernel_z=Gaussian(1.0), bandwidth=gamma, anchors=200, random_state=generator)
+            values[r, g] = eipm(
+                z, s, kernel_z=Gaussian(1.0), bandwidth=gamma, anchors=200, random_state=generator
+            )
     error = values.std(0) / math.sqrt(replicates)
-    limits = torch.tensor([law.eipm_limit(Gaussian(1.0), bandwidth=gamma) for gamma in gammas], dtype=torch.float64)
+    limits = torch.tensor(
+        [law.eipm_limit(Gaussian(1.0), bandwidth=gamma) for gamma in gammas], dtype=torch.float64
+    )
     # At finite n the variance of the smoothed mean adds a little, the more the smaller the bandwidth.
-    assert bool(((values.mean(0) - limits).abs() < 3.5 * error + torch.tensor([0.002, 0.004, 0.01])).all())
+    assert bool(
+        ((values.mean(0) - limits).abs() < 3.5 * error + torch.tensor([0.002, 0.004, 0.01])).all()
+    )
     # The rest is the bandwidth's own bias, which no n removes: far below E MMD at γ = 1 and γ = .5.
     assert bool((values.mean(0)[:2] + 6 * error[:2] < law.expected_mmd(Gaussian(1.0))).all())
 
@@ -92,13 +98,19 @@ def test_properties(seed, power, shift):
     value = eipm(z, s, power=power, **options)
     assert value >= 0
     assert value <= 4
-    torch.testing.assert_close(eipm(z[order], s[order], power=power, **options), value, rtol=1e-8, atol=1e-11)
-    torch.testing.assert_close(eipm(z + shift, s - shift, power=power, **options), value, rtol=1e-6, atol=1e-9)
+    torch.testing.assert_close(
+        eipm(z[order], s[order], power=power, **options), value, rtol=1e-8, atol=1e-11
+    )
+    torch.testing.assert_close(
+        eipm(z + shift, s - shift, power=power, **options), value, rtol=1e-6, atol=1e-9
+    )
     # Jensen: the mean MMD never exceeds the root of the mean MMD².
     assert eipm(z, s, **options) <= eipm(z, s, power=2, **options).sqrt() + 1e-12
 
 
-@pytest.mark.parametrize("kernel", [None, Gaussian(1.0), Laplacian(1.0), InverseMultiquadric(1.0), Distance()])
+@pytest.mark.parametrize(
+    "kernel", [None, Gaussian(1.0), Laplacian(1.0), InverseMultiquadric(1.0), Distance()]
+)
 def test_batch_is_a_loop(generator, kernel):
     z, s = sample(generator, 2, 3, n=12)
     mask = torch.rand(2, 3, 12, generator=generator) < 0.8
@@ -108,7 +120,9 @@ def test_batch_is_a_loop(generator, kernel):
         for a in range(2):
             for b in range(3):
                 one = {k: v[a, b] if k == "mask" else v for k, v in extra.items()}
-                torch.testing.assert_close(values[a, b], eipm(z[a, b], s[a, b], kernel_z=kernel, bandwidth=0.3, **one))
+                torch.testing.assert_close(
+                    values[a, b], eipm(z[a, b], s[a, b], kernel_z=kernel, bandwidth=0.3, **one)
+                )
 
 
 def test_one_attribute_serves_a_stack_of_representations(generator):
@@ -143,7 +157,9 @@ def test_anchors(generator):
         eipm(z, s, anchors=drawn, **options),
     )
     # Over many draws the anchors average to the full sum.
-    draws = torch.stack([eipm(z, s, anchors=8, random_state=generator, **options) for _ in range(400)])
+    draws = torch.stack(
+        [eipm(z, s, anchors=8, random_state=generator, **options) for _ in range(400)]
+    )
     full = eipm(z, s, **options)
     assert abs(draws.mean() - full) < 4 * draws.std() / 20
 
@@ -154,7 +170,9 @@ def test_anchors_are_drawn_among_the_rows_kept(generator):
     mask[[3, 8, 9, 20, 29]] = True
     options = {"kernel_z": Gaussian(1.0), "bandwidth": 0.3, "mask": mask}
     for draw in (None, generator):
-        torch.testing.assert_close(eipm(z, s, anchors=5, random_state=draw, **options), eipm(z, s, **options))
+        torch.testing.assert_close(
+            eipm(z, s, anchors=5, random_state=draw, **options), eipm(z, s, **options)
+        )
 
 
 @pytest.mark.parametrize("kernel", [Gaussian(1.0), Laplacian(1.0), InverseMultiquadric(0.7)])
@@ -168,11 +186,15 @@ def test_gradients(generator, kernel, power):
     mask = torch.tensor([1, 1, 1, 0, 1, 1, 1], dtype=torch.bool)
     options = {"kernel_z": kernel, "bandwidth": 0.3}
     assert torch.autograd.gradcheck(lambda z, s: eipm(z, s, power=power, **options), at)
-    assert torch.autograd.gradcheck(lambda z, s: eipm(z, s, power=power, mask=mask, anchors=3, **options), at)
+    assert torch.autograd.gradcheck(
+        lambda z, s: eipm(z, s, power=power, mask=mask, anchors=3, **options), at
+    )
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-@pytest.mark.parametrize("kernel", [None, Gaussian(1.0), Laplacian(1.0), InverseMultiquadric(1.0), Distance()])
+@pytest.mark.parametrize(
+    "kernel", [None, Gaussian(1.0), Laplacian(1.0), InverseMultiquadric(1.0), Distance()]
+)
 def test_a_constant_representation_has_value_zero_and_a_finite_gradient(kernel, dtype):
     z = torch.full((8, 3), 0.1, dtype=dtype, requires_grad=True)
     s = torch.linspace(0, 1, 8, dtype=dtype)
@@ -196,7 +218,9 @@ def test_masks_that_keep_nothing_or_one_row_are_zero_without_checks(generator):
     mask[1] = False
     mask[2, 1:] = False
     for extra in ({}, {"anchors": 4}):
-        value = eipm(z, s, kernel_z=Gaussian(1.0), bandwidth=0.3, mask=mask, check_finite=False, **extra)
+        value = eipm(
+            z, s, kernel_z=Gaussian(1.0), bandwidth=0.3, mask=mask, check_finite=False, **extra
+        )
         assert value[0] > 0
         assert value[1:].tolist() == [0.0, 0.0]
         (gradient,) = torch.autograd.grad(value.sum(), z)
@@ -217,11 +241,15 @@ def test_float32_and_numpy_and_pandas(generator):
     z, s = sample(generator)
     value = eipm(z, s, bandwidth=0.3)
     assert eipm(z.numpy(), s.numpy(), bandwidth=0.3) == pytest.approx(value.item(), rel=1e-12)
-    assert eipm(pd.DataFrame(z.numpy()), pd.Series(s.numpy()), bandwidth=0.3) == pytest.approx(value.item(), rel=1e-12)
+    assert eipm(pd.DataFrame(z.numpy()), pd.Series(s.numpy()), bandwidth=0.3) == pytest.approx(
+        value.item(), rel=1e-12
+    )
     single = eipm(z.float(), s.float(), bandwidth=0.3)
     assert single.dtype == torch.float32
     assert single.item() == pytest.approx(value.item(), abs=1e-4)
-    torch.testing.assert_close(eipm(z[:, 0], s, bandwidth=0.3), eipm(z[:, :1], s[:, None], bandwidth=0.3))
+    torch.testing.assert_close(
+        eipm(z[:, 0], s, bandwidth=0.3), eipm(z[:, :1], s[:, None], bandwidth=0.3)
+    )
     assert isinstance(eipm([1, 0, 1, 1], [True, False, True, True], bandwidth=1.0), float)
 
 
@@ -230,17 +258,53 @@ def test_float32_and_numpy_and_pandas(generator):
     [
         (lambda: eipm([1.0, 2.0], [1.0]), ValueError, "s has 1 rows but z has 2"),
         (lambda: eipm([1.0, 2.0], [1.0, 2.0], power=3), ValueError, "power is 3"),
-        (lambda: eipm([1.0, 2.0], [1.0, 2.0], anchors=0), ValueError, "anchors is 0: pass a positive number"),
-        (lambda: eipm([1.0, 2.0], [1.0, 2.0], anchors=1.5), ValueError, "anchors is 1.5: pass a positive number"),
-        (lambda: eipm([1.0, 2.0], [1.0, 2.0], anchors=torch.ones(2)), TypeError, "pass row numbers, a count or None"),
+        (
+            lambda: eipm([1.0, 2.0], [1.0, 2.0], anchors=0),
+            ValueError,
+            "anchors is 0: pass a positive number",
+        ),
+        (
+            lambda: eipm([1.0, 2.0], [1.0, 2.0], anchors=1.5),
+            ValueError,
+            "anchors is 1.5: pass a positive number",
+        ),
+        (
+            lambda: eipm([1.0, 2.0], [1.0, 2.0], anchors=torch.ones(2)),
+            TypeError,
+            "pass row numbers, a count or None",
+        ),
         (lambda: eipm([1.0, 2.0], [1.0, 2.0], kernel_z=1.0), TypeError, r"kernel_z is 1.0"),
-        (lambda: eipm([1.0, 2.0], [1.0, 2.0], bandwidth=0), ValueError, "bandwidth is 0: it must be a positive"),
-        (lambda: eipm([1.0, 2.0], [1.0, 2.0], bandwidth=None), ValueError, "bandwidth is None: it must be"),
-        (lambda: eipm([1.0, 2.0], [1.0, 2.0], bandwidth=(1, 2)), ValueError, "2 entries but s has 1 columns"),
-        (lambda: eipm([1.0, 2.0], [1.0, 2.0], bandwidth="wide"), ValueError, "'wide': .*'jiang', 'silverman'"),
+        (
+            lambda: eipm([1.0, 2.0], [1.0, 2.0], bandwidth=0),
+            ValueError,
+            "bandwidth is 0: it must be a positive",
+        ),
+        (
+            lambda: eipm([1.0, 2.0], [1.0, 2.0], bandwidth=None),
+            ValueError,
+            "bandwidth is None: it must be",
+        ),
+        (
+            lambda: eipm([1.0, 2.0], [1.0, 2.0], bandwidth=(1, 2)),
+            ValueError,
+            "2 entries but s has 1 columns",
+        ),
+        (
+            lambda: eipm([1.0, 2.0], [1.0, 2.0], bandwidth="wide"),
+            ValueError,
+            "'wide': .*'jiang', 'silverman'",
+        ),
         (lambda: eipm([1.0, 2.0], [1.0, 2.0], mask=[0, 0]), ValueError, "mask keeps no row"),
-        (lambda: eipm([1.0, 2.0], [1.0, 2.0], mask=[1]), ValueError, "one value for each of the 2 rows"),
-        (lambda: eipm([1.0, 2.0], [1.0, 2.0], sample_weight=[1, -1]), ValueError, "negative values"),
+        (
+            lambda: eipm([1.0, 2.0], [1.0, 2.0], mask=[1]),
+            ValueError,
+            "one value for each of the 2 rows",
+        ),
+        (
+            lambda: eipm([1.0, 2.0], [1.0, 2.0], sample_weight=[1, -1]),
+            ValueError,
+            "negative values",
+        ),
     ],
 )
 def test_errors_say_what_to_do(call, error, text):

@@ -86,7 +86,9 @@ def test_few_values_are_group_means_and_two_values_are_demographic_parity(genera
         s = (torch.arange(20) < ones).double()
         y = torch.randn(20, generator=generator, dtype=torch.float64)
         p = ones / 20
-        torch.testing.assert_close(gdp(y, s), 2 * p * (1 - p) * (y[:ones].mean() - y[ones:].mean()).abs())
+        torch.testing.assert_close(
+            gdp(y, s), 2 * p * (1 - p) * (y[:ones].mean() - y[ones:].mean()).abs()
+        )
 
 
 def test_a_few_people_with_different_values_are_smoothed() -> None:
@@ -119,10 +121,14 @@ def test_a_mask_is_the_subset(generator, options):
     keep[[int(s.argmin()), int(s.argmax())]] = False  # a grid spans the rows kept
     expected = gdp(y[keep], s[keep], **options)
     torch.testing.assert_close(gdp(y, s, mask=keep, **options), expected)
-    torch.testing.assert_close(gdp(y, s, sample_weight=3.0 * keep, **options), expected, rtol=1e-9, atol=0.0)
+    torch.testing.assert_close(
+        gdp(y, s, sample_weight=3.0 * keep, **options), expected, rtol=1e-9, atol=0.0
+    )
     weights = torch.linspace(0.5, 2.0, 60, dtype=torch.float64)
     weighted = gdp(y, s, sample_weight=weights, mask=keep, **options)
-    torch.testing.assert_close(weighted, gdp(y[keep], s[keep], sample_weight=3.0 * weights[keep], **options))
+    torch.testing.assert_close(
+        weighted, gdp(y[keep], s[keep], sample_weight=3.0 * weights[keep], **options)
+    )
     assert not torch.allclose(weighted, expected, rtol=1e-4)
 
 
@@ -140,8 +146,12 @@ def test_units_do_not_matter(generator):
 def test_degenerate_samples_have_a_value(options):
     s = torch.linspace(0, 1, 30, dtype=torch.float64)
     tolerance = 1e-9  # the authors' constant leaves 1e-10
-    assert gdp(torch.full((30,), 2.0).double(), s, **options).item() == pytest.approx(0.0, abs=tolerance)
-    assert gdp(s, torch.full((30,), 0.1).double(), **options).item() == pytest.approx(0.0, abs=tolerance)
+    assert gdp(torch.full((30,), 2.0).double(), s, **options).item() == pytest.approx(
+        0.0, abs=tolerance
+    )
+    assert gdp(s, torch.full((30,), 0.1).double(), **options).item() == pytest.approx(
+        0.0, abs=tolerance
+    )
     assert gdp([1.0], [0.3], **options) == pytest.approx(0.0, abs=tolerance)
 
 
@@ -193,7 +203,11 @@ def test_the_same_kind_comes_out_as_goes_in(generator):
     ("call", "error", "text"),
     [
         (lambda: gdp([1.0, 2.0], [1.0, 2.0, 3.0]), ValueError, "s has 3 rows but y_pred has 2"),
-        (lambda: gdp(torch.ones(4, 3), torch.ones(4)), ValueError, "put several outputs in a leading dimension"),
+        (
+            lambda: gdp(torch.ones(4, 3), torch.ones(4)),
+            ValueError,
+            "put several outputs in a leading dimension",
+        ),
         (lambda: gdp([1.0, math.inf], [1.0, 2.0]), ValueError, "y_pred has 1 NaN or infinite"),
         (lambda: gdp(1.0, [1.0]), ValueError, "y_pred is a single number"),
         (lambda: gdp(["a"], [1.0]), TypeError, "y_pred could not be read as numbers"),
@@ -227,8 +241,14 @@ def test_the_smoothed_gdp_equals_the_loop(generator, monkeypatch):
     silverman = s.std().item() * (3 * 40 / 4) ** (-1 / 5)
     for block in (smoothing._BLOCK, 150):
         monkeypatch.setattr(smoothing, "_BLOCK", block)
-        for options, h in (({}, 0.1), ({"bandwidth": 0.2}, 0.2), ({"bandwidth": "silverman"}, silverman)):
-            assert smoothed_gdp(y, s, **options).item() == pytest.approx(loop_gdp(y, s, h=h, points=s), rel=1e-11)
+        for options, h in (
+            ({}, 0.1),
+            ({"bandwidth": 0.2}, 0.2),
+            ({"bandwidth": "silverman"}, silverman),
+        ):
+            assert smoothed_gdp(y, s, **options).item() == pytest.approx(
+                loop_gdp(y, s, h=h, points=s), rel=1e-11
+            )
 
 
 def test_the_authors_estimator_equals_the_loop_with_its_constant(generator):
@@ -242,7 +262,9 @@ def test_the_authors_estimator_equals_the_loop_with_its_constant(generator):
     assert abs(loop_gdp(y, s, h=0.1, points=points) - found) > 1e-3
     keep = torch.arange(80) % 4 != 0  # the constant counts the rows kept
     subset = gdp(y[keep], s[keep], estimator="authors")
-    torch.testing.assert_close(gdp(y, s, estimator="authors", mask=keep), subset, rtol=1e-11, atol=0.0)
+    torch.testing.assert_close(
+        gdp(y, s, estimator="authors", mask=keep), subset, rtol=1e-11, atol=0.0
+    )
 
 
 def test_several_attributes_have_product_weights(generator):

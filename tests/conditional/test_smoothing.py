@@ -12,7 +12,12 @@ from hypothesis import strategies as st
 from scipy.stats import gaussian_kde
 
 from frhsic_core._arrays import row_weights
-from frhsic_core.conditional._smoothing import counted_range, leave_one_out_at, resolve_bandwidth, weights_at
+from frhsic_core.conditional._smoothing import (
+    counted_range,
+    leave_one_out_at,
+    resolve_bandwidth,
+    weights_at,
+)
 
 
 def column(s):
@@ -36,7 +41,9 @@ def leave_one_out(s, *, bandwidth, anchors=None, mask=None):
 def rule_of(s, rule="silverman", **options):
     s = column(s)
     return torch.as_tensor(
-        resolve_bandwidth(rule, s, row_weights(s, options.get("mask"), options.get("sample_weight")))
+        resolve_bandwidth(
+            rule, s, row_weights(s, options.get("mask"), options.get("sample_weight"))
+        )
     )
 
 
@@ -45,7 +52,10 @@ def loop_weights(at, s, h, q, leave_out=None):
     raw = [
         0.0
         if j == leave_out
-        else q[j] * math.prod(math.exp(-0.5 * ((a - b) / b_h) ** 2) for a, b, b_h in zip(at, s[j], h, strict=True))
+        else q[j]
+        * math.prod(
+            math.exp(-0.5 * ((a - b) / b_h) ** 2) for a, b, b_h in zip(at, s[j], h, strict=True)
+        )
         for j in range(len(s))
     ]
     return [r / sum(raw) for r in raw]
@@ -112,7 +122,9 @@ def test_a_mask_is_the_subset(generator):
     torch.testing.assert_close(rule_of(s, mask=keep), rule_of(s[keep]), rtol=1e-12, atol=0.0)
     counts = torch.arange(9) % 4 + 1
     weighted = rule_of(s, mask=keep, sample_weight=counts)
-    torch.testing.assert_close(weighted, rule_of(s[keep], sample_weight=counts[keep]), rtol=1e-9, atol=0.0)
+    torch.testing.assert_close(
+        weighted, rule_of(s[keep], sample_weight=counts[keep]), rtol=1e-9, atol=0.0
+    )
     assert not torch.allclose(weighted, rule_of(s[keep]), rtol=1e-4)
 
 
@@ -126,7 +138,9 @@ def test_the_rule_of_silverman_is_that_of_scipy(generator, weighted):
     s = torch.randn(40, 1, generator=generator, dtype=torch.float64) * 3
     q = torch.rand(40, generator=generator, dtype=torch.float64) if weighted else None
     kde = gaussian_kde(s.T.numpy(), bw_method="silverman", weights=None if q is None else q.numpy())
-    np.testing.assert_allclose(rule_of(s, sample_weight=q).numpy(), np.sqrt(np.diag(kde.covariance)), rtol=1e-12)
+    np.testing.assert_allclose(
+        rule_of(s, sample_weight=q).numpy(), np.sqrt(np.diag(kde.covariance)), rtol=1e-12
+    )
 
 
 def test_the_rule_of_jiang_ignores_the_scale():
@@ -149,7 +163,10 @@ def test_batches_are_loops_and_bandwidths_may_differ(generator):
 
 
 def test_the_range_is_that_of_the_rows_that_count() -> None:
-    values, weights = torch.tensor([5.0, 2.0, 3.0, -7.0, 9.0]), torch.tensor([0.0, 0.5, 0.25, 0.0, 0.0])
+    values, weights = (
+        torch.tensor([5.0, 2.0, 3.0, -7.0, 9.0]),
+        torch.tensor([0.0, 0.5, 0.25, 0.0, 0.0]),
+    )
     assert [float(end) for end in counted_range(values, weights)] == [2.0, 3.0]
     assert [float(end) for end in counted_range(values, None)] == [-7.0, 9.0]
     assert [float(end) for end in counted_range(values, 0.0 * weights)] == [0.0, 0.0]

@@ -61,9 +61,9 @@ def compas_frame() -> pd.DataFrame:
 def crime_table(rows: int = 10) -> pd.DataFrame:
     """Return invented communities as text; ``PolicCars`` is missing in most rows, ``OtherPerCap`` in one."""
     rng = np.random.RandomState(0)
-    table = pd.DataFrame(rng.uniform(size=(rows, len(_crime.COLUMNS))).round(2), columns=list(_crime.COLUMNS)).astype(
-        "str"
-    )
+    table = pd.DataFrame(
+        rng.uniform(size=(rows, len(_crime.COLUMNS))).round(2), columns=list(_crime.COLUMNS)
+    ).astype("str")
     table["communityname"] = [f"Invented{i}city" for i in range(rows)]
     table["county"] = "?"
     table.loc[: rows // 2, "PolicCars"] = "?"
@@ -80,7 +80,9 @@ def crime_file(path: Path, table: pd.DataFrame, *, end: str = "\n") -> Path:
 def acs_official(rows: int = 400) -> pd.DataFrame:
     """Return an invented person file with the columns of the Census Bureau's."""
     rng = np.random.RandomState(1)
-    frame = pd.DataFrame({name: rng.randint(1, 9, size=rows).astype(float) for name in (*_acs_income.FEATURES, "ST")})
+    frame = pd.DataFrame(
+        {name: rng.randint(1, 9, size=rows).astype(float) for name in (*_acs_income.FEATURES, "ST")}
+    )
     frame["AGEP"] = rng.randint(0, 95, size=rows)
     frame["WKHP"] = rng.choice([np.nan, 0, 1, 20, 40, 99], size=rows)
     frame["PINCP"] = rng.choice([np.nan, -50, 100, 101, 50_000, 50_001, 90_000], size=rows)
@@ -105,7 +107,9 @@ def meps_frame(rows: int = 60) -> pd.DataFrame:
     frame[_meps.SENSITIVE] = rng.randint(0, 86, size=rows)
     frame[_meps.WEIGHT] = rng.uniform(0, 9_000, size=rows).round(3)
     frame["PANEL"] = [19] * (rows // 2) + [20] * (rows - rows // 2)
-    for code, name in zip((-1, -7, -8, -9), ("EDUCYR", "EDRECODE", "ARTHDX", "FAMINC15"), strict=True):
+    for code, name in zip(
+        (-1, -7, -8, -9), ("EDUCYR", "EDRECODE", "ARTHDX", "FAMINC15"), strict=True
+    ):
         frame.loc[rng.choice(rows, 4, replace=False), name] = code
     frame.loc[0, "HHTOTD15"] = -9
     frame[_meps.EXACT_LABEL] = (frame[list(_meps.VISITS)].sum(axis=1) >= 10).astype(int)
@@ -141,11 +145,18 @@ def sas_transport(frame: pd.DataFrame) -> bytes:
     out.write(card("HEADER RECORD*******LIBRARY HEADER RECORD!!!!!!!" + "0" * 30))
     out.write(b"SAS     SAS     SASLIB  9.4     LINUX   ".ljust(64) + stamp)
     out.write(stamp.ljust(80))
-    out.write(card("HEADER RECORD*******MEMBER  HEADER RECORD!!!!!!!000000000000000001600000000140"))
+    out.write(
+        card("HEADER RECORD*******MEMBER  HEADER RECORD!!!!!!!000000000000000001600000000140")
+    )
     out.write(card("HEADER RECORD*******DSCRPTR HEADER RECORD!!!!!!!" + "0" * 30))
     out.write(b"SAS     H181    SASDATA 9.4     LINUX   ".ljust(64) + stamp)
     out.write(stamp.ljust(80))
-    out.write(card(f"HEADER RECORD*******NAMESTR HEADER RECORD!!!!!!!000000{len(frame.columns):04d}" + "0" * 20))
+    out.write(
+        card(
+            f"HEADER RECORD*******NAMESTR HEADER RECORD!!!!!!!000000{len(frame.columns):04d}"
+            + "0" * 20
+        )
+    )
     names = b"".join(
         struct.pack(">hhhh8s40s8shhh2s8shhl52s", 1, 0, 8, i + 1, name.encode().ljust(8), b" " * 40, b" " * 8,
                     0, 0, 0, b"  ", b" " * 8, 0, 0, 8 * i, bytes(52))
@@ -165,4 +176,6 @@ def meps_zip(path: Path, frame: pd.DataFrame) -> Path:
     return path
 
 
-ERROR_PAGE = b"<!DOCTYPE html>\n<html><head><title>Request Rejected</title></head><body>No.</body></html>\n"
+ERROR_PAGE = (
+    b"<!DOCTYPE html>\n<html><head><title>Request Rejected</title></head><body>No.</body></html>\n"
+)

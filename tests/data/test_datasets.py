@@ -16,7 +16,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from frhsic_core.data import Dataset, FormatError, Provenance, _adult, _crime, _loading, load_dataset
+from frhsic_core.data import (
+    Dataset,
+    FormatError,
+    Provenance,
+    _adult,
+    _crime,
+    _loading,
+    load_dataset,
+)
 from frhsic_core.data._files import Folders, sha256_of
 from frhsic_core.data._recipes import Source, Table, assemble
 
@@ -26,11 +34,15 @@ def test_the_age_in_compas_is_that_of_april_2016() -> None:
     """What the card and the chapter say: the column fits the day of collection, never the day of the screening."""
     path = Path(os.environ["FRHSIC_DATA"]) / "compas" / "compas-scores-two-years.csv"
     file = pd.read_csv(
-        path, usecols=["age", "dob", "compas_screening_date"], parse_dates=["dob", "compas_screening_date"]
+        path,
+        usecols=["age", "dob", "compas_screening_date"],
+        parse_dates=["dob", "compas_screening_date"],
     )
 
     def age_on(day: pd.Series) -> pd.Series:
-        birthday_to_come = (file["dob"].dt.month * 100 + file["dob"].dt.day) > (day.dt.month * 100 + day.dt.day)
+        birthday_to_come = (file["dob"].dt.month * 100 + file["dob"].dt.day) > (
+            day.dt.month * 100 + day.dt.day
+        )
         return day.dt.year - file["dob"].dt.year - birthday_to_come
 
     collected = pd.Series(pd.Timestamp("2016-04-15"), index=file.index)
@@ -59,7 +71,9 @@ def test_people_screened_too_late_for_two_years_are_in_compas_only_if_charged_ag
 
 @pytest.mark.data
 def test_crime_names_are_those_of_the_documentation() -> None:
-    listed = pd.read_csv(Path(os.environ["FRHSIC_DATA"]) / "crime" / "communities_attributes.csv")["attributes"]
+    listed = pd.read_csv(Path(os.environ["FRHSIC_DATA"]) / "crime" / "communities_attributes.csv")[
+        "attributes"
+    ]
     assert tuple(listed.str.strip()) == _crime.COLUMNS
 
 
@@ -70,13 +84,17 @@ def test_crime_names_are_those_of_the_documentation() -> None:
     ("synthetic", {"rho": 0.5}, TypeError, "synthetic has no setting rho: it takes signal"),
     ("adult", {"signal": "strong"}, TypeError, "adult has no setting signal"),
 ])  # fmt: skip
-def test_what_is_said_of_a_wrong_one(name: str, options: dict, error: type[Exception], text: str) -> None:
+def test_what_is_said_of_a_wrong_one(
+    name: str, options: dict, error: type[Exception], text: str
+) -> None:
     with pytest.raises(error, match=text):
         load_dataset(name, **options)
 
 
 @pytest.mark.parametrize("name", ["synthetic", "people"])
-def test_the_synthetic_laws_need_nothing(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_synthetic_laws_need_nothing(
+    name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setenv("FRHSIC_CACHE", str(tmp_path / "nowhere"))
     data = load_dataset(name)
     assert data.n == {"synthetic": 5_000, "people": 1_000}[name]
@@ -94,7 +112,9 @@ def test_the_synthetic_sample_is_that_of_the_authors() -> None:
 
 @pytest.mark.parametrize("seeded", [True, False])
 def test_the_classification_law(seeded: bool) -> None:
-    data = load_dataset("synthetic", n=20_000, random_state=42 if seeded else torch.Generator().manual_seed(1))
+    data = load_dataset(
+        "synthetic", n=20_000, random_state=42 if seeded else torch.Generator().manual_seed(1)
+    )
     assert stats.kstest(data.s, "uniform").pvalue > 0.001
     assert stats.kstest((data.X[:, 0] - data.s) / 0.3, "norm").pvalue > 0.001
     assert stats.kstest(data.X[:, 1], "norm").pvalue > 0.001
@@ -114,12 +134,14 @@ def test_the_running_example(seeded: bool) -> None:
     score, spread = data.X[:, 0], np.sqrt(1 + 0.3**2)
     assert stats.kstest(score / spread, "norm").pvalue > 0.001
     # Given the score, skill is N(score/1.09, 0.09/1.09), so the chance of being hired is a normal probability.
-    chance = stats.norm.cdf((score / spread**2 + 1.5 * (t - 0.5)) / np.sqrt(0.3**2 / spread**2 + 0.5**2))
+    chance = stats.norm.cdf(
+        (score / spread**2 + 1.5 * (t - 0.5)) / np.sqrt(0.3**2 / spread**2 + 0.5**2)
+    )
     residual = data.y - chance
     for column in (np.ones(data.n), t, score):
-        assert abs((residual * column).mean()) < 4 * 0.5 * column.std(ddof=0) / np.sqrt(data.n) + 4 * 0.5 * abs(
-            column.mean()
-        ) / np.sqrt(data.n)
+        assert abs((residual * column).mean()) < 4 * 0.5 * column.std(ddof=0) / np.sqrt(
+            data.n
+        ) + 4 * 0.5 * abs(column.mean()) / np.sqrt(data.n)
 
 
 def test_draws_repeat_and_differ() -> None:
@@ -133,7 +155,9 @@ def test_draws_repeat_and_differ() -> None:
 
 @pytest.fixture(scope="module")
 def adult_table(tmp_path_factory: pytest.TempPathFactory) -> Table:
-    return _adult.read(raw.adult(tmp_path_factory.mktemp("adult") / "adult.data"), keep_missing=True)
+    return _adult.read(
+        raw.adult(tmp_path_factory.mktemp("adult") / "adult.data"), keep_missing=True
+    )
 
 
 def test_choosing_the_sensitive_attribute(adult_table: Table) -> None:
@@ -151,14 +175,19 @@ def test_choosing_the_sensitive_attribute(adult_table: Table) -> None:
         load(sensitive=("age", "age"))
 
 
-@given(st.permutations(["age", "fnlwgt", "education-num", "hours-per-week", "sex", "race"]), st.integers(1, 6))
+@given(
+    st.permutations(["age", "fnlwgt", "education-num", "hours-per-week", "sex", "race"]),
+    st.integers(1, 6),
+)
 def test_no_column_is_lost_or_doubled(adult_table: Table, order: list[str], count: int) -> None:
     data = assemble(adult_table, _adult.RECIPE, name="adult", sensitive=order[:count])
     leaving = {column for name in order[:count] for column in adult_table.groups.get(name, (name,))}
     assert set(data.feature_names) == set(adult_table.columns) - leaving
     assert data.s.reshape(data.n, -1).shape[1] == len(data.sensitive_names)
     for index, name in enumerate(data.sensitive_names):
-        np.testing.assert_array_equal(data.s.reshape(data.n, -1)[:, index], adult_table.columns[name])
+        np.testing.assert_array_equal(
+            data.s.reshape(data.n, -1)[:, index], adult_table.columns[name]
+        )
 
 
 def test_a_dataset_cannot_be_changed_and_does_not_freeze_what_it_was_given() -> None:
@@ -221,4 +250,6 @@ def test_a_subsample_is_that_of_its_seed_and_keeps_rows_together(folders: Folder
         load_dataset("adult", folders=folders, download=False, n=5)
     source = replace(_loading.RECIPES["adult"].sources[0], counts=(5,))
     with pytest.raises(FormatError, match="expected 5 rows"):
-        _loading.load_recipe("adult", replace(_adult.RECIPE, sources=(source,)), folders=folders, download=False)
+        _loading.load_recipe(
+            "adult", replace(_adult.RECIPE, sources=(source,)), folders=folders, download=False
+        )

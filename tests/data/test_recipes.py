@@ -22,20 +22,32 @@ from frhsic_core.data._recipes import Source
 def described(folder: Path) -> dict[str, Any]:
     """Return every recipe with its files and numbers, what is read of made-up files, and a few rows of each law."""
     found: dict[str, Any] = {name: asdict(recipe) for name, recipe in RECIPES.items()}
-    found |= {call.__name__: str(inspect.signature(call)) for call in (load_dataset, load_recipe, locate)}
+    found |= {
+        call.__name__: str(inspect.signature(call)) for call in (load_dataset, load_recipe, locate)
+    }
     raw.compas_frame().to_csv(folder / "compas.csv", index=False)
     tables = {
         "adult.data": _adult.read(raw.adult(folder / "adult.data")),
         "adult.data with missing words": _adult.read(folder / "adult.data", keep_missing=True),
         "compas.csv": _compas.read(folder / "compas.csv"),
-        "communities.data": _crime.read(raw.crime_file(folder / "communities.data", raw.crime_table())),
-        "csv_pca.zip": _acs_income.read_official(raw.acs_zip(folder / "csv_pca.zip", raw.acs_official())),
+        "communities.data": _crime.read(
+            raw.crime_file(folder / "communities.data", raw.crime_table())
+        ),
+        "csv_pca.zip": _acs_income.read_official(
+            raw.acs_zip(folder / "csv_pca.zip", raw.acs_official())
+        ),
         "h181ssp.zip": _meps.read_official(raw.meps_zip(folder / "h181ssp.zip", raw.meps_frame())),
-        "joined.csv.gz": _meps.read_joined(raw.gzipped_csv(folder / "joined.csv.gz", raw.meps_frame())),
+        "joined.csv.gz": _meps.read_joined(
+            raw.gzipped_csv(folder / "joined.csv.gz", raw.meps_frame())
+        ),
     }
     for name, table in tables.items():
         numbers = {"columns": table.columns.sum().round(6).to_dict(), "y": table.y.tolist()}
-        found[name] = vars(table) | numbers | {"weights": None if table.weights is None else sum(table.weights)}
+        found[name] = (
+            vars(table)
+            | numbers
+            | {"weights": None if table.weights is None else sum(table.weights)}
+        )
     for name, settings in (("people", {}), ("synthetic", {}), ("synthetic", {"signal": "strong"})):
         data = load_dataset(name, n=4, random_state=7, **settings)
         rows = np.column_stack([data.X, data.s, data.y]).round(6).tolist()
@@ -62,13 +74,17 @@ def test_acs_official_filter_is_that_of_folktables(tmp_path: Path) -> None:
     ours = _acs_income.read_official(raw.acs_zip(tmp_path / "csv_pca.zip", frame))
     features, label, _ = folktables.ACSIncome.df_to_numpy(frame)
     assert 0 < len(features) < len(frame)
-    np.testing.assert_array_equal(ours.columns[list(folktables.ACSIncome.features)].to_numpy(), features)
+    np.testing.assert_array_equal(
+        ours.columns[list(folktables.ACSIncome.features)].to_numpy(), features
+    )
     np.testing.assert_array_equal(ours.y, label)
     assert ours.weights is not None
     assert ours.weights.min() >= 1
 
 
-def test_acs_official_bounds_and_the_weights_of_a_sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_acs_official_bounds_and_the_weights_of_a_sample(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     frame = raw.acs_official(12).assign(AGEP=17, PINCP=101, WKHP=1, PWGTP=np.arange(1, 13))
     outside = {"AGEP": 16, "PINCP": 100, "WKHP": 0, "PWGTP": 0}
     for row, (name, value) in enumerate(outside.items()):
@@ -86,7 +102,9 @@ def test_acs_official_income_threshold(tmp_path: Path) -> None:
     table = _acs_income.read_official(raw.acs_zip(tmp_path / "csv_pca.zip", frame))
     assert table.y.tolist() == [0, 0, 1]
     with pytest.raises(FormatError, match="column WKHP contains 'many' in 2 rows"):
-        _acs_income.read_official(raw.acs_zip(tmp_path / "csv_pca.zip", frame.assign(WKHP=["many", 40, "many"])))
+        _acs_income.read_official(
+            raw.acs_zip(tmp_path / "csv_pca.zip", frame.assign(WKHP=["many", 40, "many"]))
+        )
 
 
 def test_acs_official_is_found_where_folktables_keeps_it(tmp_path: Path) -> None:
@@ -102,7 +120,9 @@ def test_acs_official_is_found_where_folktables_keeps_it(tmp_path: Path) -> None
     _acs_income.OFFICIAL_CSV.check(path)
 
 
-def test_acs_extract_draws_the_rows_of_the_legacy_generator(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_acs_extract_draws_the_rows_of_the_legacy_generator(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     frame = raw.acs_official().fillna(1).rename(columns={"PINCP": _acs_income.EXTRACT_TARGET})
     frame[_acs_income.EXTRACT_TARGET] = (frame[_acs_income.EXTRACT_TARGET] > 50_000).astype(int)
     path = raw.gzipped_csv(tmp_path / "extract.csv.gz", frame, end="\r\n")
@@ -118,7 +138,9 @@ def test_meps_is_the_same_from_the_official_file_and_from_the_extract(tmp_path: 
     path = raw.meps_zip(tmp_path / "h181ssp.zip", frame)
     _meps.OFFICIAL.check(path)
     official = _meps.read_official(path)
-    joined = _meps.read_joined(raw.gzipped_csv(tmp_path / "joined.csv.gz", frame[frame["PANEL"] == 19]))
+    joined = _meps.read_joined(
+        raw.gzipped_csv(tmp_path / "joined.csv.gz", frame[frame["PANEL"] == 19])
+    )
     np.testing.assert_array_equal(official.columns, joined.columns)
     np.testing.assert_array_equal(official.y, joined.y)
     np.testing.assert_allclose(official.weights, joined.weights, rtol=1e-12)
@@ -168,7 +190,9 @@ def test_compas_applies_the_filter_and_reads_no_name(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
-def test_crime_drops_sparse_columns_and_fills_the_rest_with_medians(tmp_path: Path, end: str) -> None:
+def test_crime_drops_sparse_columns_and_fills_the_rest_with_medians(
+    tmp_path: Path, end: str
+) -> None:
     table = raw.crime_table()
     result = _crime.read(raw.crime_file(tmp_path / "communities.data", table, end=end))
     assert "PolicCars" not in result.columns
@@ -181,7 +205,10 @@ def test_crime_drops_sparse_columns_and_fills_the_rest_with_medians(tmp_path: Pa
 def test_meps_joined_keeps_complete_rows_of_panel_19(tmp_path: Path) -> None:
     frame = raw.meps_frame()
     table = _meps.read_joined(raw.gzipped_csv(tmp_path / "joined.csv.gz", frame))
-    wanted = frame[(frame["PANEL"] == 19) & (frame[[*_meps.PANEL_19_FEATURES, _meps.SENSITIVE]] >= 0).all(axis=1)]
+    wanted = frame[
+        (frame["PANEL"] == 19)
+        & (frame[[*_meps.PANEL_19_FEATURES, _meps.SENSITIVE]] >= 0).all(axis=1)
+    ]
     assert 0 < len(wanted) < 30
     np.testing.assert_array_equal(table.columns["AGE15X"], wanted["AGE15X"])
     np.testing.assert_array_equal(table.y, wanted[_meps.EXACT_LABEL])

@@ -21,7 +21,15 @@ from typing import Any
 import pytest
 import raw_formats as raw
 
-from frhsic_core.data import CorruptFile, DataUnavailable, _acs_income, _files, _loading, _meps, load_dataset
+from frhsic_core.data import (
+    CorruptFile,
+    DataUnavailable,
+    _acs_income,
+    _files,
+    _loading,
+    _meps,
+    load_dataset,
+)
 from frhsic_core.data._files import Folders, Link, RawFile, locate
 
 GOOD = b"a,b\n1,2\n" * 20_000
@@ -62,7 +70,9 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(claimed or len(body)))
         self.end_headers()
         if self.path == "/slow":
-            self.wfile.write(body[:70_000])  # more than one chunk of the downloader, so that a partial file exists
+            self.wfile.write(
+                body[:70_000]
+            )  # more than one chunk of the downloader, so that a partial file exists
             self.wfile.flush()
             self.server.stop_waiting.wait(20)
             return
@@ -76,7 +86,9 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 def server() -> Iterator[_Server]:
     """Run a server that sends the good file and several bad ones."""
     with _Server() as running:
-        thread = threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+        thread = threading.Thread(
+            target=running.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True
+        )
         thread.start()
         yield running
         running.stop_waiting.set()
@@ -86,7 +98,9 @@ def server() -> Iterator[_Server]:
 
 def _file(server: _Server, *paths: str, **options: Any) -> RawFile:
     links = tuple(Link(f"http://127.0.0.1:{server.server_address[1]}{path}") for path in paths)
-    return RawFile("toy", "toy.csv", **{"sha256": (SHA,), "links": links, "by_hand": "ask", **options})
+    return RawFile(
+        "toy", "toy.csv", **{"sha256": (SHA,), "links": links, "by_hand": "ask", **options}
+    )
 
 
 def _folders(tmp_path: Path, *, data: bool = False) -> Folders:
@@ -114,15 +128,21 @@ def test_order_is_data_folder_then_cache_then_network(tmp_path: Path, server: _S
     assert server.served == ["/good"]
 
 
-def test_a_wrong_file_of_the_user_is_left_alone_and_not_used(tmp_path: Path, server: _Server) -> None:
+def test_a_wrong_file_of_the_user_is_left_alone_and_not_used(
+    tmp_path: Path, server: _Server
+) -> None:
     file = _file(server)
     mine = _put(file.under(tmp_path / "data"), GOOD[:-1])
-    with pytest.raises(DataUnavailable, match=r"in the data folder is not usable and was left unchanged.*sha256"):
+    with pytest.raises(
+        DataUnavailable, match=r"in the data folder is not usable and was left unchanged.*sha256"
+    ):
         locate([file], _folders(tmp_path, data=True), what="toy")
     assert mine.read_bytes() == GOOD[:-1]
 
 
-def test_a_wrong_file_in_the_cache_is_removed_and_fetched_again(tmp_path: Path, server: _Server) -> None:
+def test_a_wrong_file_in_the_cache_is_removed_and_fetched_again(
+    tmp_path: Path, server: _Server
+) -> None:
     file = _file(server, "/good")
     mine = _put(file.under(tmp_path / "cache"), GOOD[:-1])
     found = locate([file], _folders(tmp_path), what="toy")
@@ -143,7 +163,9 @@ def test_a_wrong_file_in_the_cache_is_removed_and_fetched_again(tmp_path: Path, 
         ("/gone", "HTTP status 404"),
     ],
 )
-def test_a_bad_answer_is_named_never_used_never_left(tmp_path: Path, server: _Server, path: str, why: str) -> None:
+def test_a_bad_answer_is_named_never_used_never_left(
+    tmp_path: Path, server: _Server, path: str, why: str
+) -> None:
     with pytest.raises(DataUnavailable, match=why):
         locate([_file(server, path)], _folders(tmp_path), what="toy")
     assert _left(tmp_path) == []
@@ -197,10 +219,14 @@ def _zipped(path: Path, name: str, content: bytes) -> None:
     (_meps.OFFICIAL, lambda at: _zipped(at, "h181.ssp", b"something else" * 20), "not a SAS transport file"),
     (_meps.OFFICIAL, lambda at: _zipped(at, "other.txt", b""), r"0 members named 'h181.ssp'.*other.txt"),
 ])  # fmt: skip
-def test_a_file_that_is_not_the_official_archive_is_recognised(tmp_path: Path, read: Any, write: Any, why: str) -> None:
+def test_a_file_that_is_not_the_official_archive_is_recognised(
+    tmp_path: Path, read: Any, write: Any, why: str
+) -> None:
     write(tmp_path / "a.zip")
     with pytest.raises(CorruptFile, match=why):
-        _files.verify(tmp_path / "a.zip", read) if isinstance(read, RawFile) else read(tmp_path / "a.zip")
+        _files.verify(tmp_path / "a.zip", read) if isinstance(read, RawFile) else read(
+            tmp_path / "a.zip"
+        )
 
 
 def test_a_hash_not_known_in_advance_is_recorded_and_held_to(tmp_path: Path) -> None:
@@ -217,7 +243,9 @@ def test_a_hash_not_known_in_advance_is_recorded_and_held_to(tmp_path: Path) -> 
     assert locate([file], folders, what="acs", download=False).sha256 != first.sha256
 
 
-def test_a_member_of_a_downloaded_archive_and_nothing_else_is_kept(tmp_path: Path, server: _Server) -> None:
+def test_a_member_of_a_downloaded_archive_and_nothing_else_is_kept(
+    tmp_path: Path, server: _Server
+) -> None:
     with zipfile.ZipFile(tmp_path / "made.zip", "w") as archive:
         archive.writestr("folder/toy.csv", GOOD)
         archive.writestr("../../outside.txt", b"escaped")
@@ -259,7 +287,9 @@ def test_an_unwritable_cache_does_not_stop_a_file_in_the_data_folder(tmp_path: P
     assert locate([file], folders, what="acs", download=False).origin == "the folder FRHSIC_DATA"
 
 
-def test_a_kill_during_a_download_leaves_nothing_in_the_cache(tmp_path: Path, server: _Server) -> None:
+def test_a_kill_during_a_download_leaves_nothing_in_the_cache(
+    tmp_path: Path, server: _Server
+) -> None:
     port = server.server_address[1]
     program = textwrap.dedent(
         f"""
@@ -270,9 +300,14 @@ def test_a_kill_during_a_download_leaves_nothing_in_the_cache(tmp_path: Path, se
         """
     )
     (tmp_path / "temporary").mkdir()
-    child = subprocess.Popen([sys.executable, "-c", program], env={**os.environ, "TMPDIR": str(tmp_path / "temporary")})
+    child = subprocess.Popen(
+        [sys.executable, "-c", program], env={**os.environ, "TMPDIR": str(tmp_path / "temporary")}
+    )
     deadline = time.monotonic() + 30
-    while not any(path.stat().st_size for path in tmp_path.rglob("toy.csv")) and time.monotonic() < deadline:
+    while (
+        not any(path.stat().st_size for path in tmp_path.rglob("toy.csv"))
+        and time.monotonic() < deadline
+    ):
         time.sleep(0.02)
     child.send_signal(signal.SIGKILL)
     child.wait()

@@ -38,7 +38,10 @@ class Printed:
             if "text/html" in output:
                 rows = re.findall(r"<tr.*?</tr>", output["text/html"], re.DOTALL)
                 cells = [re.findall(r"<t[dh].*?</t[dh]>", row, re.DOTALL) for row in rows]
-                texts = [[unescape(re.sub(r"<[^>]+>", "", cell)).strip() for cell in row] for row in cells]
+                texts = [
+                    [unescape(re.sub(r"<[^>]+>", "", cell)).strip() for cell in row]
+                    for row in cells
+                ]
                 if texts and any(column in title for title in texts[0]):
                     found.append(texts)
         (rows,) = found
@@ -53,7 +56,9 @@ class Printed:
 
     def numbers(self, chapter: str, start: str) -> list[float]:
         """Return the numbers of the one printed line that begins with ``start``."""
-        return [float(number) for number in re.findall(r"-?\d+(?:\.\d+)?", self.words(chapter, start))]
+        return [
+            float(number) for number in re.findall(r"-?\d+(?:\.\d+)?", self.words(chapter, start))
+        ]
 
 
 @pytest.fixture(scope="session")

@@ -18,7 +18,9 @@ def curves() -> dict[str, Curve]:
     return {name: stored_curve(rows, name) for name in ("adult", "compas")}
 
 
-def test_six_points_are_more_than_on_compas_and_less_than_on_adult(curves: dict[str, Curve]) -> None:
+def test_six_points_are_more_than_on_compas_and_less_than_on_adult(
+    curves: dict[str, Curve],
+) -> None:
     assert curves["compas"].gdp_high < 0.06 < curves["adult"].gdp_low
 
 
@@ -27,7 +29,9 @@ def test_two_groups_of_adult_hide_most_of_the_curve(curves: dict[str, Curve]) ->
     younger = np.cumsum(curve.share) < 0.5
     assert curve.mean[younger].min() < 0.02
     assert 0.30 < curve.mean[younger].max() < 0.36
-    means = [np.average(curve.mean[part], weights=curve.share[part]) for part in (younger, ~younger)]
+    means = [
+        np.average(curve.mean[part], weights=curve.share[part]) for part in (younger, ~younger)
+    ]
     assert means[1] - means[0] < 0.5 * (curve.mean[curve.inside].max() - curve.mean.min())
 
 
@@ -49,4 +53,6 @@ def test_the_numbers_of_the_hiring_table(printed) -> None:
     assert chance < low < gdp < high
     assert p <= 0.01
     assert printed.numbers("audit_your_model", "4. chosen of the youngest quarter")[-1] < 0.8
-    assert "Inside the group from 45.4 to 57.5 alone" in printed.words("audit_your_model", "- A table with 4 groups")
+    assert "Inside the group from 45.4 to 57.5 alone" in printed.words(
+        "audit_your_model", "- A table with 4 groups"
+    )

@@ -10,12 +10,19 @@ import pytest
 
 from frhsic_core.learning import LambdaSelection
 from frhsic_core.paper.claims.stored import authors_file
-from frhsic_core.paper.experiments.lambda_selection import accepted, chosen_elsewhere, selected, summary_of
+from frhsic_core.paper.experiments.lambda_selection import (
+    accepted,
+    chosen_elsewhere,
+    selected,
+    summary_of,
+)
 from frhsic_core.paper.runs.stored import stored_rows
 
 TESTS = ("released", "gamma", "permutation")
 DATA = ("adult", "acs_income", "meps", "crime", "compas")
-CASES = [("reference", name) for name in DATA] + [("text", name) for name in ("adult", "crime", "compas")]
+CASES = [("reference", name) for name in DATA] + [
+    ("text", name) for name in ("adult", "crime", "compas")
+]
 SMALL = [case for case in CASES if case[1] in ("crime", "compas")]
 LAST = "method == 'frhsic' and lam == 500"
 
@@ -30,11 +37,16 @@ def test_with_few_people_the_test_accepts_and_with_more_it_rejects_everywhere(pr
 
 
 def test_the_chosen_model_has_less_dependence_on_the_test_part(printed) -> None:
-    assert [*map(len, LambdaSelection(validation_fraction=0.4).held_out(1000, random_state=0))] == [400, 400]
+    assert [*map(len, LambdaSelection(validation_fraction=0.4).held_out(1000, random_state=0))] == [
+        400,
+        400,
+    ]
     unfair, chosen = (printed.numbers("choosing_lambda", name) for name in ("no penalty", "chosen"))
     assert abs(unfair[0] - chosen[0]) < 0.02
     assert chosen[1] < unfair[1]
-    assert chosen[-1] < 0.5 * unfair[-1]  # "the probe loses most of what it had found, and GDP falls less"
+    assert (
+        chosen[-1] < 0.5 * unfair[-1]
+    )  # "the probe loses most of what it had found, and GDP falls less"
     assert chosen[-1] / unfair[-1] < chosen[1] / unfair[1]
 
 
@@ -48,12 +60,18 @@ def real() -> pd.DataFrame:
 def part(protocol: str, name: str) -> pd.DataFrame:
     """Return the rows of Unfair and FRHSIC in one protocol on one dataset."""
     rows = real()
-    chosen = (rows["protocol"] == protocol) & (rows["dataset"] == name) & rows["method"].isin(["unfair", "frhsic"])
+    chosen = (
+        (rows["protocol"] == protocol)
+        & (rows["dataset"] == name)
+        & rows["method"].isin(["unfair", "frhsic"])
+    )
     return rows[chosen]
 
 
 @cache
-def summary(protocol: str, name: str, test: str = "permutation", epsilon: float | None = None) -> dict:
+def summary(
+    protocol: str, name: str, test: str = "permutation", epsilon: float | None = None
+) -> dict:
     options = {} if epsilon is None else {"epsilon": epsilon}
     return summary_of(selected(part(protocol, name), test=test, **options))
 
@@ -104,13 +122,17 @@ def test_the_range_of_the_released_tests_selections() -> None:
 
 
 @pytest.mark.parametrize(("protocol", "permuted"), [("reference", 0.5), ("text", 0.25)])
-def test_fewer_than_half_of_the_selected_models_keep_performance(protocol: str, permuted: float) -> None:
+def test_fewer_than_half_of_the_selected_models_keep_performance(
+    protocol: str, permuted: float
+) -> None:
     assert kept_share(protocol, "released") < 0.5
     assert kept_share(protocol, "permutation") == permuted
 
 
 @pytest.mark.parametrize("protocol", ["reference", "text"])
-def test_on_adult_the_probe_reads_about_half_of_what_it_reads_without_a_penalty(protocol: str) -> None:
+def test_on_adult_the_probe_reads_about_half_of_what_it_reads_without_a_penalty(
+    protocol: str,
+) -> None:
     last = part(protocol, "adult").query(LAST)
     inside = last[last["ratio"] <= 3] if protocol == "reference" else last
     plain = part(protocol, "adult").query("method == 'unfair'")["nonlinear_r2"].mean()
@@ -132,13 +154,17 @@ def test_on_adult_some_runs_escape_and_keep_their_gdp() -> None:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_the_variant_keeps_performance_more_often_than_not_except_on_crime(case: tuple[str, str]) -> None:
+def test_the_variant_keeps_performance_more_often_than_not_except_on_crime(
+    case: tuple[str, str],
+) -> None:
     found = summary(*case, epsilon=1e-3)
     assert (found["kept"] > 0.5 * found["found"]) == (case[1] != "crime")
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if case[1] in ("adult", "compas")])
-def test_on_adult_and_compas_the_variant_stops_where_gdp_is_still_most_of_unfairs(case: tuple[str, str]) -> None:
+def test_on_adult_and_compas_the_variant_stops_where_gdp_is_still_most_of_unfairs(
+    case: tuple[str, str],
+) -> None:
     unfair = part(*case).query("method == 'unfair'")["gdp_reference"].mean()
     assert summary(*case, epsilon=1e-3)["gdp"] > 0.8 * unfair
 
@@ -153,7 +179,9 @@ def test_the_matched_lambda_of_one_part_is_not_that_of_the_other() -> None:
 
 
 def test_stored_adult_is_rejected_on_a_thousand_rows_already_while_z_still_holds_s() -> None:
-    reference, text = (part(name, "adult").query("method == 'frhsic'") for name in ("reference", "text"))
+    reference, text = (
+        part(name, "adult").query("method == 'frhsic'") for name in ("reference", "text")
+    )
     assert all((rows["validation_rows"] == 1000).all() for rows in (reference, text))
     for test in TESTS:
         assert not accepted(reference, test=test).any()

@@ -15,7 +15,9 @@ HIRED = [[0, 0], [0, 1]]
 @pytest.mark.parametrize(("young", "old"), [(30, 20), (35, 15)])
 def test_the_numbers_of_two_groups(printed, young: int, old: int) -> None:
     """In the example 30 of 50 young people are hired and 20 of 50 old ones, in the exercise 35 and 15."""
-    law = FiniteLaw([0, 1], [0, 1], np.array([[50 - young, 50 - old], [young, old]]) * Fraction(1, 100))
+    law = FiniteLaw(
+        [0, 1], [0, 1], np.array([[50 - young, 50 - old], [young, old]]) * Fraction(1, 100)
+    )
     contrast, other = law.conditional_gap([0, 1])
     assert (other, law.expected_mmd(HIRED)) == (-contrast, pytest.approx(float(contrast)))
     # GDP is half of the difference of the groups.
@@ -24,7 +26,11 @@ def test_the_numbers_of_two_groups(printed, young: int, old: int) -> None:
         assert law.hsic(HIRED, [[1, c], [c, 1]]) == contrast**2 / 2 * (1 - c)
     # A kernel above one makes the root of HSIC larger than the expected MMD.
     assert law.hsic(HIRED, [[4, -4], [-4, 4]]) == (2 * contrast) ** 2
-    text, size, hsic = printed.text("disintegration"), f"{float(contrast):g}"[1:], f"{float(contrast**2 / 2):g}"[1:]
+    text, size, hsic = (
+        printed.text("disintegration"),
+        f"{float(contrast):g}"[1:],
+        f"{float(contrast**2 / 2):g}"[1:],
+    )
     if young == 30:
         assert f"are $+{size}$ and $-{size}$" in text
         assert f"{hsic}\\,(1-c)" in text

@@ -14,7 +14,9 @@ def test_the_numbers_by_hand_of_the_four_people(printed) -> None:
     text, old = printed.text("kernels_and_embeddings"), [0, 0, 1, 1]
     kernels = {"kernel_z": Categorical(), "kernel_s": Categorical()}
     assert hsic([1, 1, 0, 1], old, **kernels) == pytest.approx(1 / 16)
-    assert np.abs(FiniteLaw([0, 1], [0, 1], np.array([[0, 1], [2, 1]]) / 4).difference) == pytest.approx(1 / 8)
+    assert np.abs(
+        FiniteLaw([0, 1], [0, 1], np.array([[0, 1], [2, 1]]) / 4).difference
+    ) == pytest.approx(1 / 8)
     assert "$4\\cdot\\frac1{64}=\\frac1{16}$" in text
     assert hsic([1, 1, 0, 0], old, **kernels) == pytest.approx(1 / 4)
     assert "the mean of the products, is $\\frac14$" in text

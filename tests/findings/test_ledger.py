@@ -59,7 +59,13 @@ def test_no_rule_notices_many_more_swapped_numbers() -> None:
 
 
 def test_our_runs_alone_leave_many_lines_open() -> None:
-    assert open_with(math.inf, Cuts()) < open_with(math.inf) < open_with(400) < open_with(40) < open_with(4)
+    assert (
+        open_with(math.inf, Cuts())
+        < open_with(math.inf)
+        < open_with(400)
+        < open_with(40)
+        < open_with(4)
+    )
     assert open_with(math.inf, Cuts()) > 50
 
 
@@ -68,14 +74,23 @@ def test_lines_that_the_page_names(full_ledger: pd.DataFrame) -> None:
     line = full_ledger.set_index("id")
     assert line.loc["C051", "note"].startswith("9 λ for every method; text: place 2, 2, 3 of 6")
     assert (line.loc[["C193", "C194", "C195", "C053", "C061"], "repeats"] == "").all()
-    assert line.loc[["C001", "C002", "C003"], "verdict"].tolist() == ["agrees", "agrees", "holds as corrected"]
+    assert line.loc[["C001", "C002", "C003"], "verdict"].tolist() == [
+        "agrees",
+        "agrees",
+        "holds as corrected",
+    ]
 
 
 def test_one_quantity_is_printed_twice_with_two_values() -> None:
     """Table 1 and the Pareto summary: each value follows from its own grid, and not from the other's."""
-    points = stored_table("points").query("method == 'frhsic'").set_index(["grid", "dataset"])["dependence"]
+    points = (
+        stored_table("points")
+        .query("method == 'frhsic'")
+        .set_index(["grid", "dataset"])["dependence"]
+    )
     first, second = (
-        paper_table(name)["dependence"].xs("frhsic", level="method") for name in ("tab:real_data", "tab:pareto_summary")
+        paper_table(name)["dependence"].xs("frhsic", level="method")
+        for name in ("tab:real_data", "tab:pareto_summary")
     )
     other = first[first != second].index
     assert set(other) == {"acs_income", "meps", "compas"}
@@ -86,10 +101,14 @@ def test_one_quantity_is_printed_twice_with_two_values() -> None:
     assert set(sizes[other]) == {18}
 
 
-def test_two_stages_notice_more_and_call_no_more_true_numbers_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_stages_notice_more_and_call_no_more_true_numbers_wrong(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Rule 6 against the one stage of Benjamini and Hochberg, on the same simulated papers."""
     two = shares(simulated("text", papers=6))["disagrees"]
-    monkeypatch.setattr(module, "threshold", lambda p: p[stats.false_discovery_control(p) <= 0.05].max(initial=-1.0))
+    monkeypatch.setattr(
+        module, "threshold", lambda p: p[stats.false_discovery_control(p) <= 0.05].max(initial=-1.0)
+    )
     one = shares(simulated.__wrapped__("text", papers=6))["disagrees"]
     assert two["true"] == one["true"]
     assert (two > one).drop("true").all()

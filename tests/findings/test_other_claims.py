@@ -26,7 +26,12 @@ from frhsic_core.paper.experiments.synthetic_validation import (
     cells,
     is_constant,
 )
-from frhsic_core.paper.experiments.transfer import PAPER_LAMS, across_heads, at_paper_lambda, spread_table
+from frhsic_core.paper.experiments.transfer import (
+    PAPER_LAMS,
+    across_heads,
+    at_paper_lambda,
+    spread_table,
+)
 from frhsic_core.paper.runs.stored import book_folder
 from frhsic_core.registry import PAPER_DATASETS
 
@@ -88,7 +93,10 @@ def test_on_meps_only_frhsic_keeps_accuracy_and_on_crime_no_method(means, spread
     at_paper = {d: [m for m in PAPER_METHODS if kept[d, m, PAPER_LAMS[d]]] for d in DATASETS}
     assert at_paper["meps"] == ["frhsic"]
     assert kept["meps", "dcor", PAPER_LAMS["meps"]]
-    assert spreads["gdp_mixed"].loc[("meps", "dcor"), "sd"] < spreads["gdp_mixed"].loc[("meps", "frhsic"), "sd"]
+    assert (
+        spreads["gdp_mixed"].loc[("meps", "dcor"), "sd"]
+        < spreads["gdp_mixed"].loc[("meps", "frhsic"), "sd"]
+    )
     assert not kept.loc["crime"].drop("unfair", level="method").any()
     assert at_paper["acs_income"] == ["frhsic", "frem"]
     assert at_paper["adult"] == at_paper["compas"] == ["frhsic", "frem", "adv"]
@@ -100,15 +108,21 @@ def test_most_of_the_variance_is_a_difference_of_units(spreads) -> None:
     assert (mixed.loc[mixed["kept"] & classified, "between"] > 0.5).all()
 
 
-def test_in_probabilities_frhsic_is_first_beyond_the_noise_on_acs_income_alone(spreads, beyond) -> None:
+def test_in_probabilities_frhsic_is_first_beyond_the_noise_on_acs_income_alone(
+    spreads, beyond
+) -> None:
     for dataset, kept in (("adult", ["frhsic", "frem", "adv"]), ("acs_income", ["frhsic", "frem"])):
         assert spreads["gdp_sample"].loc[dataset].loc[kept, "sd"].idxmin() == "frhsic"
     assert beyond("gdp_sample", "sd", "acs_income", "frem") == -1
-    assert all(beyond("gdp_sample", "sd", d, m) == 0 for d in ("adult", "compas") for m in ("frem", "adv"))
+    assert all(
+        beyond("gdp_sample", "sd", d, m) == 0 for d in ("adult", "compas") for m in ("frem", "adv")
+    )
 
 
 @pytest.mark.parametrize("dataset", CLASSIFICATION)
-def test_the_worst_new_head_has_more_than_three_quarters_of_unfairs_gdp(means, dataset: str) -> None:
+def test_the_worst_new_head_has_more_than_three_quarters_of_unfairs_gdp(
+    means, dataset: str
+) -> None:
     worst = means["worst"]
     assert (worst.xs(10.0, level="lam")[dataset] > 0.75 * worst[dataset, "unfair", 0.0]).all()
 
@@ -140,13 +154,18 @@ def ratio(timed):
 
     def of(frem: str, frhsic: str, device: str) -> pd.Series:
         pair = ("frem", frem), ("frhsic", frhsic)
-        found = {d: speed_up(timed, *pair, at={"d": d}, device=device, part="dimension")[0] for d in range(1, 6)}
+        found = {
+            d: speed_up(timed, *pair, at={"d": d}, device=device, part="dimension")[0]
+            for d in range(1, 6)
+        }
         return pd.Series(found)
 
     return of
 
 
-def test_plain_frem_takes_two_to_three_times_as_long_on_a_cpu_and_five_to_seven_on_a_gpu(ratio) -> None:
+def test_plain_frem_takes_two_to_three_times_as_long_on_a_cpu_and_five_to_seven_on_a_gpu(
+    ratio,
+) -> None:
     assert ratio("loop, 32 anchors", "plain, centred", "cpu").between(2, 3).all()
     assert ratio("loop, 32 anchors", "plain, centred", "cuda").between(5, 7).all()
     assert ratio("library, 32 anchors", "library", "cuda").between(0.85, 1.5).all()
@@ -159,7 +178,9 @@ def test_eipm_is_half_too_large_at_five_coordinates_and_twice_the_truth_at_twelv
         assert twelve > 1.9
 
 
-def test_the_unbiased_hsic_has_no_bias_and_that_of_the_biased_one_grows_at_a_fixed_bandwidth(printed) -> None:
+def test_the_unbiased_hsic_has_no_bias_and_that_of_the_biased_one_grows_at_a_fixed_bandwidth(
+    printed,
+) -> None:
     unbiased = printed.numbers("other_claims", "HSIC unbiased, median bandwidth: ")
     # One estimate has a standard deviation of .26, so the mean of fifty has .037: four of these.
     assert max(abs(unbiased[0] - 1), abs(unbiased[2] - 1)) < 0.15
@@ -175,7 +196,9 @@ def test_hsic_of_a_gaussian_vector_is_that_of_the_pair_times_a_factor_for_each_c
         noise = torch.randn(3000, 40, 1, generator=generator, dtype=torch.float64)
         z = 0.5 * s[..., :1] + math.sqrt(0.75) * noise
         values = hsic(z, s, kernel_z=kernel, kernel_s=Gaussian(sigma), estimator="unbiased")
-        exact = GaussianPair(0.5).hsic(kernel, Gaussian(sigma)) * (sigma / math.sqrt(sigma**2 + 2)) ** (p - 1)
+        exact = GaussianPair(0.5).hsic(kernel, Gaussian(sigma)) * (
+            sigma / math.sqrt(sigma**2 + 2)
+        ) ** (p - 1)
         assert abs(values.mean().item() - exact) < 4 * values.std().item() / math.sqrt(3000)
 
 
@@ -210,7 +233,9 @@ def test_the_mean_falls_at_every_step_in_the_normalized_variant_alone(along) -> 
 
 
 def test_on_the_stronger_label_gdp_falls_late_or_not_at_all(along) -> None:
-    reference, text, ours = (along.loc[(kind, "strong")] for kind in ("reference", "text", "normalised"))
+    reference, text, ours = (
+        along.loc[(kind, "strong")] for kind in ("reference", "text", "normalised")
+    )
     assert (reference["gdp"] > 0.95 * reference["gdp"].iloc[0]).all()
     assert reference["hsic"].iloc[-1] < 0.5 * reference["hsic"].iloc[0]
     assert reference["ratio"].min() > 10  # the distance of Z in bandwidths
@@ -221,11 +246,15 @@ def test_on_the_stronger_label_gdp_falls_late_or_not_at_all(along) -> None:
         assert (part["nonlinear_r2"] > 0.63 * part["nonlinear_r2"][0.0]).all()
 
 
-def against(rows: pd.DataFrame, variant: str, signal: str, column: str, pairs: list[tuple]) -> pd.DataFrame:
+def against(
+    rows: pd.DataFrame, variant: str, signal: str, column: str, pairs: list[tuple]
+) -> pd.DataFrame:
     """Compare pairs of cells draw by draw, Holm over the pairs; draws are independent samples of a law."""
     part = rows[(rows["variant"] == variant) & (rows["signal"] == signal) & (rows["lam"] > 0)]
     wide = part.pivot(index="draw", columns=["kernel_z", "kernel_s", "dimension"], values=column)
-    return compare_all([({"first": one}, (wide[one] - wide[other]).to_numpy()) for one, other in pairs])
+    return compare_all(
+        [({"first": one}, (wide[one] - wide[other]).to_numpy()) for one, other in pairs]
+    )
 
 
 def test_kernels_matter_for_gdp_and_hardly_for_accuracy(ablation) -> None:
@@ -236,11 +265,15 @@ def test_kernels_matter_for_gdp_and_hardly_for_accuracy(ablation) -> None:
         assert len(clear) == count
         assert (clear["mean"] > 0).all()
         for signal in SIGNALS:
-            accuracy = against(ablation, variant, signal, "performance", others).query("p_holm < 0.05")
+            accuracy = against(ablation, variant, signal, "performance", others).query(
+                "p_holm < 0.05"
+            )
             assert (accuracy["mean"].abs() < 0.01).all()
 
 
-def test_on_the_papers_data_gdp_grows_with_the_dimension_where_models_do_not_collapse(ablation) -> None:
+def test_on_the_papers_data_gdp_grows_with_the_dimension_where_models_do_not_collapse(
+    ablation,
+) -> None:
     steps = [((*BASE[:2], b), (*BASE[:2], a)) for a, b in (*pairwise(DIMENSIONS), (2, 64))]
     printed = 0.0034 - 0.0001  # from two to 64 dimensions
     for variant, count in (("reference", 4), ("text", 2)):

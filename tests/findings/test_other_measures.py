@@ -30,12 +30,16 @@ ADVERSARIES = ["adv", "laftr"]
 @pytest.fixture(scope="module")
 def authors() -> pd.DataFrame:
     """Return the authors' stored sweep on the nine λ that all methods share."""
-    found = pd.read_csv(book_folder("claims", "reference", "sweep.csv")).rename(columns={"lambda": "lam"})
+    found = pd.read_csv(book_folder("claims", "reference", "sweep.csv")).rename(
+        columns={"lambda": "lam"}
+    )
     return found[found["lam"].isin([0.0, *GRIDS["full"]])]
 
 
 @pytest.mark.parametrize(("dataset", "method"), PRINTED)
-def test_on_adult_both_lie_below_every_stored_value_and_on_crime_between_two(authors, dataset, method) -> None:
+def test_on_adult_both_lie_below_every_stored_value_and_on_crime_between_two(
+    authors, dataset, method
+) -> None:
     stored = authors[(authors["dataset"] == dataset) & (authors["method"] == method)]["mi"]
     assert (PRINTED[dataset, method] < stored.min()) == (dataset == "adult")
 
@@ -49,7 +53,9 @@ def test_the_released_estimate_is_reproduced(rows, authors) -> None:
     assert (both["mi_reference"] - both["mi"]).abs().median() < 0.005
 
 
-def test_on_adult_and_crime_the_released_estimate_falls_to_zero_for_the_adversarial_methods(rows) -> None:
+def test_on_adult_and_crime_the_released_estimate_falls_to_zero_for_the_adversarial_methods(
+    rows,
+) -> None:
     means = rows.groupby(["dataset", "method", "lam"])["mi_reference"].mean().unstack("lam")
     for dataset in ("adult", "crime"):
         found = means.loc[[(dataset, "adv"), (dataset, "laftr")]].drop(columns=0.0)
@@ -58,7 +64,9 @@ def test_on_adult_and_crime_the_released_estimate_falls_to_zero_for_the_adversar
 
 
 @pytest.mark.parametrize("estimate", ["mi_reference", "mi_standardised"])
-def test_at_the_matched_point_frhsics_estimate_is_lower_in_every_split_on_the_papers_four(rows, estimate) -> None:
+def test_at_the_matched_point_frhsics_estimate_is_lower_in_every_split_on_the_papers_four(
+    rows, estimate
+) -> None:
     gap = information_gap(rows, estimate).set_index("dataset").loc[PAPER_FOUR]
     assert (gap["high"] < 0).all()
     assert (gap["lower in"] == gap["splits"]).all()
@@ -91,11 +99,15 @@ def medians(rows) -> pd.DataFrame:
 
 @pytest.mark.parametrize("dataset", FIVE)
 @pytest.mark.parametrize("method", ADVERSARIES)
-def test_the_scale_of_z_is_much_larger_with_an_adversary(medians, dataset: str, method: str) -> None:
+def test_the_scale_of_z_is_much_larger_with_an_adversary(
+    medians, dataset: str, method: str
+) -> None:
     assert medians.loc[(dataset, method), "scale"] > 2 * medians.loc[(dataset, "unfair"), "scale"]
 
 
-def test_a_linear_probe_still_reads_most_of_s_from_the_adversaries_but_advs_half_on_adult(medians) -> None:
+def test_a_linear_probe_still_reads_most_of_s_from_the_adversaries_but_advs_half_on_adult(
+    medians,
+) -> None:
     probe = medians["linear_r2"].unstack("method")
     share = probe[ADVERSARIES].div(probe["unfair"], axis=0)
     assert 0.5 < share.loc["adult", "adv"] < 0.6
@@ -104,8 +116,14 @@ def test_a_linear_probe_still_reads_most_of_s_from_the_adversaries_but_advs_half
 
 def test_at_the_same_scale_the_estimate_is_zero_about_as_often_for_other_methods(rows) -> None:
     others = rows[rows["dataset"] != "compas"]
-    sizes = pd.cut(others["scale"], [0, 5, 15, 50, np.inf], labels=["up to 5", "5 to 15", "15 to 50", "above 50"])
-    who = others["method"].isin(ADVERSARIES).map({True: "adversaries", False: "others"}).rename("who")
+    sizes = pd.cut(
+        others["scale"],
+        [0, 5, 15, 50, np.inf],
+        labels=["up to 5", "5 to 15", "15 to 50", "above 50"],
+    )
+    who = (
+        others["method"].isin(ADVERSARIES).map({True: "adversaries", False: "others"}).rename("who")
+    )
     zero = (others["mi_reference"] == 0).groupby([sizes, who], observed=True).mean().unstack("who")
     assert abs(zero.loc["15 to 50", "adversaries"] - zero.loc["15 to 50", "others"]) < 0.1
     assert zero.loc["15 to 50"].min() > 0.65

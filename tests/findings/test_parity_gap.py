@@ -27,16 +27,29 @@ rows = stored("bound_tightness")
 def test_the_four_people_have_the_numbers_of_the_text(printed) -> None:
     """HSIC is 1/64, and the first direction resolves .0474 of the variance .05."""
     gram = [[1, 0.5, 0, 0], [0.5, 1, 0.5, 0], [0, 0.5, 1, 0.5], [0, 0, 0.5, 1]]
-    scores, law = np.outer(*[[-0.3, -0.1, 0.1, 0.3]] * 2), FiniteLaw(range(4), range(4), np.eye(4) / 4)
+    scores, law = (
+        np.outer(*[[-0.3, -0.1, 0.1, 0.3]] * 2),
+        FiniteLaw(range(4), range(4), np.eye(4) / 4),
+    )
     hsic, (values, functions) = law.hsic(scores, gram), law.mercer(gram, centered=True)
     resolved, *_ = law.delta_coefficients(scores, gram, centered=True)
     assert (hsic, scores.trace() / 4) == (pytest.approx(1 / 64), pytest.approx(0.05))
-    shown = [f"/n={resolved:.4f}$", f"${resolved * np.abs(functions[:, 0]).mean() ** 2:.4f}\\le{resolved:.4f}\\le"]
-    shown += [f"{values[0]:.4f}={hsic / values[0]:.4f}$", f"{values[2]:.5f}={hsic / values[2]:.3f}$"]
-    assert [words for words in shown if words.replace("0.", ".") not in printed.text("parity_gap")] == []
+    shown = [
+        f"/n={resolved:.4f}$",
+        f"${resolved * np.abs(functions[:, 0]).mean() ** 2:.4f}\\le{resolved:.4f}\\le",
+    ]
+    shown += [
+        f"{values[0]:.4f}={hsic / values[0]:.4f}$",
+        f"{values[2]:.5f}={hsic / values[2]:.3f}$",
+    ]
+    assert [
+        words for words in shown if words.replace("0.", ".") not in printed.text("parity_gap")
+    ] == []
 
 
-def test_in_all_five_tables_the_papers_bound_is_off_the_scale_and_ours_is_of_the_order_of_the_estimate(held) -> None:
+def test_in_all_five_tables_the_papers_bound_is_off_the_scale_and_ours_is_of_the_order_of_the_estimate(
+    held,
+) -> None:
     assert len(held) == 5
     assert ((held["paper"] > 0.5) & (held["bound"] < 0.25) & (held["high"] < held["bound"])).all()
     assert (held["bound"] < 2.5 * held["estimate"]).all()
@@ -63,8 +76,12 @@ def test_the_bounds_covered_in_every_sample() -> None:
     assert tuple(found.index[-1]) == ("hsic, variance", 100_000)  # "the last row below"
 
 
-def test_the_variance_makes_the_bound_of_hsic_smaller_but_for_small_samples_of_the_gaussian_pair() -> None:
-    bounds = stored_rows("bound_coverage").pivot_table(index=["law", "n"], columns="measure", values="bound")
+def test_the_variance_makes_the_bound_of_hsic_smaller_but_for_small_samples_of_the_gaussian_pair() -> (
+    None
+):
+    bounds = stored_rows("bound_coverage").pivot_table(
+        index=["law", "n"], columns="measure", values="bound"
+    )
     smaller = (bounds["hsic, variance"] < bounds["hsic"])[bounds["hsic"].notna()].unstack("n")
     assert smaller.shape == (7, 4)
     assert smaller[[1000, 10_000, 100_000]].all(axis=None)
@@ -91,7 +108,9 @@ def test_the_right_side_lies_above_the_left_everywhere(sides, runs: str) -> None
     assert (sides[runs]["left_max"] <= sides[runs]["right_64"]).all()
 
 
-def test_the_bound_is_vacuous_for_every_model_at_the_median_bandwidth_and_nine_in_ten_at_one(sides) -> None:
+def test_the_bound_is_vacuous_for_every_model_at_the_median_bandwidth_and_nine_in_ten_at_one(
+    sides,
+) -> None:
     assert (sides["median"]["right_64"] >= TRIVIAL).all()
     assert (sides["authors"]["right_64"] >= TRIVIAL).all()
     below = sides["unit"][sides["unit"]["right_64"] < TRIVIAL]
@@ -100,8 +119,12 @@ def test_the_bound_is_vacuous_for_every_model_at_the_median_bandwidth_and_nine_i
 
 
 @pytest.mark.parametrize("kernel", ["unit", "median"])
-def test_the_bound_is_informative_for_one_to_four_directions_and_for_none_where_z_collapsed(frhsic, kernel) -> None:
-    curves = bound_curves(frhsic, kernel=kernel).xs(("reference", 300.0), level=["protocol", "test_rows"])
+def test_the_bound_is_informative_for_one_to_four_directions_and_for_none_where_z_collapsed(
+    frhsic, kernel
+) -> None:
+    curves = bound_curves(frhsic, kernel=kernel).xs(
+        ("reference", 300.0), level=["protocol", "test_rows"]
+    )
     assert (curves["resolved"] <= curves["theorem"] * (1 + 1e-5)).all()
     count = (curves["theorem"] < curves["left"]).groupby(["dataset", "lam"]).sum()
     collapsed = curves["left"].groupby(["dataset", "lam"]).first() < 1e-4
@@ -114,7 +137,9 @@ def test_the_bound_is_informative_for_one_to_four_directions_and_for_none_where_
 def logs() -> pd.DataFrame:
     """Return log₁₀ of the smallest eigenvalue and how many are kept, for each dataset, bandwidth and precision."""
     columns = ["log10_smallest", "log10_largest", "kept"]
-    return stored_rows("bandwidth_scaling").pivot(index=["dataset", "sigma"], columns="precision", values=columns)
+    return stored_rows("bandwidth_scaling").pivot(
+        index=["dataset", "sigma"], columns="precision", values=columns
+    )
 
 
 @pytest.fixture(scope="module")
@@ -122,7 +147,9 @@ def authors() -> pd.DataFrame:
     return pd.read_csv(book_folder("claims", "authors", "lambda2_vs_sigma.csv"))
 
 
-def test_the_smallest_eigenvalue_is_smaller_by_tens_to_hundreds_of_orders_of_magnitude(logs, authors) -> None:
+def test_the_smallest_eigenvalue_is_smaller_by_tens_to_hundreds_of_orders_of_magnitude(
+    logs, authors
+) -> None:
     assert logs[("log10_smallest", "exact")].between(-500, -50).all()
     assert np.log10(authors["hat_lambda_S"]).between(-10, -6).all()
     largest = 10 ** logs[("log10_largest", "exact")].unstack("sigma")[[0.1, 10.0]]
@@ -164,8 +191,15 @@ def test_the_note_for_the_authors_has_these_numbers(held) -> None:
     def informative(root: float, linear: float) -> int:
         return next(n for n in range(12, 10**6) if root * math.sqrt(both / n) + linear / n < 0.25)
 
-    terms = {"printed": (8 * math.sqrt(2), 4), "proved": (2 * math.sqrt(2), 2), "with A": (math.sqrt(3), 2)}
-    sizes = [f"{root * math.sqrt(both / 1e4) + linear / 1e4:.4f}".lstrip("0") for root, linear in terms.values()]
+    terms = {
+        "printed": (8 * math.sqrt(2), 4),
+        "proved": (2 * math.sqrt(2), 2),
+        "with A": (math.sqrt(3), 2),
+    }
+    sizes = [
+        f"{root * math.sqrt(both / 1e4) + linear / 1e4:.4f}".lstrip("0")
+        for root, linear in terms.values()
+    ]
     first = [f"{informative(*term):,}" for term in terms.values()]
     assert f"| {' | '.join(sizes)} |" in text
     assert f"| {' | '.join(first)} |" in text

@@ -38,14 +38,18 @@ def test_by_gdp_the_text_protocol_gives_five_wins_and_one_loss() -> None:
     assert (found.loc[found["verdict_corrected"] == "better", "rival"] == "frem").sum() == 3
 
 
-def test_by_gdp_the_released_code_gives_three_wins_and_eight_losses_of_which_six_are_on_meps() -> None:
+def test_by_gdp_the_released_code_gives_three_wins_and_eight_losses_of_which_six_are_on_meps() -> (
+    None
+):
     found = main_family("reference", measure=GDP)
     assert counts(found) == (3, 8)
     meps = lost_to(found).query("dataset == 'meps'")
     assert set(meps["rival"]) == set(PARETO_METHODS) - {"frhsic"}
 
 
-def test_under_the_text_protocol_frem_keeps_most_of_unfairs_gdp_on_the_classification_datasets() -> None:
+def test_under_the_text_protocol_frem_keeps_most_of_unfairs_gdp_on_the_classification_datasets() -> (
+    None
+):
     text = main_rows("text")
     means = text[text["task"] != "regression"].groupby(["dataset", "method", "lam"])[GDP].mean()
     share = means.xs("frem", level="method") / means.xs("unfair", level="method").droplevel("lam")
@@ -53,7 +57,9 @@ def test_under_the_text_protocol_frem_keeps_most_of_unfairs_gdp_on_the_classific
     assert share.min() > 0.7
 
 
-def test_by_the_probe_the_published_form_wins_more_and_loses_to_dcor_under_the_text_protocol() -> None:
+def test_by_the_probe_the_published_form_wins_more_and_loses_to_dcor_under_the_text_protocol() -> (
+    None
+):
     text, reference = (main_family(protocol, measure=PROBE) for protocol in PROTOCOLS)
     for table in (text, reference):
         assert counts(table)[0] > counts(table)[1]
@@ -81,14 +87,20 @@ def test_the_whitened_form_loses_no_comparison_of_frontiers_significantly(tested
     unseen = by_gdp[~by_gdp["dataset"].isin(variants.CHOICE_DATASETS)]
     assert counts(unseen)[0] > 0
     crime = by_gdp.set_index(["dataset", "rival"]).loc[("crime", "reg_gdp")]
-    assert (crime["wins"], crime["losses"], crime["verdict_corrected"]) == (6, 19, "not_significant")
+    assert (crime["wins"], crime["losses"], crime["verdict_corrected"]) == (
+        6,
+        19,
+        "not_significant",
+    )
 
 
 def test_most_of_its_advantage_by_the_probe_is_the_dimension(tested) -> None:
     assert counts(tested.loc[("published", PROBE)]) == (30, 0)
     narrow = tested.loc[("four dimensions", PROBE)]
     assert counts(narrow) == (10, 0)
-    pair = narrow.set_index(["dataset", "rival"]).loc[[("adult", "laftr:narrow"), ("acs_income", "laftr:narrow")]]
+    pair = narrow.set_index(["dataset", "rival"]).loc[
+        [("adult", "laftr:narrow"), ("acs_income", "laftr:narrow")]
+    ]
     assert (pair["losses"] >= 19).all()
 
 
@@ -106,14 +118,16 @@ def methods() -> pd.DataFrame:
 @pytest.fixture(scope="module")
 def at_matched(methods: pd.DataFrame) -> dict[str, pd.DataFrame]:
     return {
-        measure: matched_points.compared_with_best(matched_points.matched(methods, measure), measure).set_index(
-            ["dataset", "name"]
-        )
+        measure: matched_points.compared_with_best(
+            matched_points.matched(methods, measure), measure
+        ).set_index(["dataset", "name"])
         for measure in matched_points.SHOWN
     }
 
 
-def test_at_equal_performance_the_whitened_form_is_worse_on_adult_by_the_probe_and_on_meps_by_gdp(at_matched) -> None:
+def test_at_equal_performance_the_whitened_form_is_worse_on_adult_by_the_probe_and_on_meps_by_gdp(
+    at_matched,
+) -> None:
     own = {m: table.xs(matched_points.WHITENED, level="name") for m, table in at_matched.items()}
     assert list(own[PROBE].index[own[PROBE]["worse"]]) == ["adult"]
     assert list(own["gdp_sample"].index[own["gdp_sample"]["worse"]]) == ["meps"]
@@ -124,7 +138,9 @@ def test_at_equal_performance_the_whitened_form_is_worse_on_adult_by_the_probe_a
 
 
 def test_at_equal_performance_it_is_first_in_three_of_ten_columns(at_matched) -> None:
-    first = [table.xs(matched_points.WHITENED, level="name")["best"] for table in at_matched.values()]
+    first = [
+        table.xs(matched_points.WHITENED, level="name")["best"] for table in at_matched.values()
+    ]
     assert sum(int((best == matched_points.WHITENED).sum()) for best in first) == 3
     by_gdp = at_matched["gdp_sample"]["best"].groupby("dataset").first()
     assert by_gdp["compas"] == by_gdp["crime"] == "reg_gdp"
@@ -153,7 +169,11 @@ def test_the_rule_gives_the_recommended_form() -> None:
 
 def test_the_same_search_gave_the_rivals_fewer_candidates(printed) -> None:
     shown = printed.table("results", "candidates")["candidates beside λ"].astype(int)
-    forms = pd.Series([*variants.RIVALS, *(form.name for form in variants.RIVAL_FORMS)]).str.split(":").str[0]
+    forms = (
+        pd.Series([*variants.RIVALS, *(form.name for form in variants.RIVAL_FORMS)])
+        .str.split(":")
+        .str[0]
+    )
     counted = {METHODS[method].label: count for method, count in forms.value_counts().items()}
     assert shown.to_dict() == {"FRHSIC": 24, **counted}
     assert {name for name, count in counted.items() if count == 9} == {"FREM", "MMD (binned)"}
@@ -186,7 +206,12 @@ def test_without_a_penalty_four_dimensions_lower_the_probe_and_hardly_gdp(printe
     assert ((narrow / wide - 1)[columns[:2]].abs() <= 0.03).all(axis=None)
     for dataset, title in labels(narrow.index).items():
         shown = printed.numbers("results", f"Unfair, {title:11s} R² of the probe")
-        assert shown == [round(float(wide.loc[dataset, PROBE]), 2), 50, round(float(narrow.loc[dataset, PROBE]), 2), 4]
+        assert shown == [
+            round(float(wide.loc[dataset, PROBE]), 2),
+            50,
+            round(float(narrow.loc[dataset, PROBE]), 2),
+            4,
+        ]
 
 
 # The printed table ---------------------------------------------------------------------------------------------------
@@ -199,8 +224,16 @@ def ranks(rows: pd.DataFrame) -> pd.Series:
 
 
 def test_ranks_in_the_authors_runs_and_in_ours() -> None:
-    printed = paper_table("tab:real_data")["naup"].unstack("method").rank(axis=1, ascending=False)["frhsic"]
-    theirs, code, text = ranks(reference_sweep()), ranks(main_rows("reference")), ranks(main_rows("text"))
+    printed = (
+        paper_table("tab:real_data")["naup"]
+        .unstack("method")
+        .rank(axis=1, ascending=False)["frhsic"]
+    )
+    theirs, code, text = (
+        ranks(reference_sweep()),
+        ranks(main_rows("reference")),
+        ranks(main_rows("text")),
+    )
     assert printed["compas"] == theirs["compas"] == 1
     assert (theirs - printed)[["acs_income", "crime"]].tolist() == [1, 1]
     assert (theirs - printed)[["adult", "meps"]].tolist() == [0, 0]
@@ -208,7 +241,11 @@ def test_ranks_in_the_authors_runs_and_in_ours() -> None:
     assert set(text) <= {2, 3}
     wide = pareto_table(main_rows("text"), methods=MAIN_METHODS, resamples=1).dropna(subset="naup")
     assert set(wide.loc[wide.groupby("dataset")["naup"].idxmax(), "method"]) == {"reg_gdp"}
-    grids = reference_sweep()[lambda part: part["method"] != "unfair"].groupby("method")["lam"].nunique()
+    grids = (
+        reference_sweep()[lambda part: part["method"] != "unfair"]
+        .groupby("method")["lam"]
+        .nunique()
+    )
     assert (grids["frhsic"], set(grids.drop("frhsic"))) == (18, {9})
 
 
@@ -218,7 +255,11 @@ def test_ranks_in_the_authors_runs_and_in_ours() -> None:
 @pytest.fixture(scope="module")
 def summaries() -> dict[tuple[str, str], dict]:
     folder = book_folder("data_summaries")
-    return {(name, v): load_summary(name, v, folder=folder) for name in PAPER_DATASETS for v in PROTOCOLS}
+    return {
+        (name, v): load_summary(name, v, folder=folder)
+        for name in PAPER_DATASETS
+        for v in PROTOCOLS
+    }
 
 
 def test_no_attribute_is_continuous_and_the_two_of_crime_differ(summaries) -> None:
@@ -226,5 +267,9 @@ def test_no_attribute_is_continuous_and_the_two_of_crime_differ(summaries) -> No
     text, reference = (summaries["crime", variant] for variant in PROTOCOLS)
     assert (text["sensitive"], reference["sensitive"]) == ("racepctblack", "householdsize")
     assert abs(reference["correlation"]) < 0.1 * abs(text["correlation"])
-    same = [name for name in PAPER_DATASETS if summaries[name, "text"]["n"] == summaries[name, "reference"]["n"]]
+    same = [
+        name
+        for name in PAPER_DATASETS
+        if summaries[name, "text"]["n"] == summaries[name, "reference"]["n"]
+    ]
     assert set(same) == {"acs_income", "compas", "crime"}

@@ -31,13 +31,19 @@ def ratio(rows):
 
     def of(frem: str, other: str, place: tuple[str, str], n: int = 20_000) -> float:
         device, mode = place
-        return speed_up(rows, ("frem", frem), ("frhsic", other), at={"n": n}, device=device, mode=mode)[0]
+        return speed_up(
+            rows, ("frem", frem), ("frhsic", other), at={"n": n}, device=device, mode=mode
+        )[0]
 
     return of
 
 
-def test_the_printed_ratio_is_in_the_range_of_single_epochs_on_a_gpu_plain_against_plain(rows) -> None:
-    low, high = speed_up(rows, ("frem", LOOP), ("frhsic", PLAIN), at={"n": 20_000}, device="cuda")[1]
+def test_the_printed_ratio_is_in_the_range_of_single_epochs_on_a_gpu_plain_against_plain(
+    rows,
+) -> None:
+    low, high = speed_up(rows, ("frem", LOOP), ("frhsic", PLAIN), at={"n": 20_000}, device="cuda")[
+        1
+    ]
     assert low < PRINTED < high
 
 
@@ -54,7 +60,9 @@ def test_with_32_anchors_the_loop_costs_about_a_sixth(ratio) -> None:
 
 def test_library_against_library_little_is_left_on_the_gpu(rows, ratio) -> None:
     assert 1 < ratio(PRODUCT, LIBRARY, GPU) < 1.15
-    low, high = speed_up(rows, ("frem", PRODUCT), ("frhsic", LIBRARY), at={"n": 20_000}, device="cuda")[1]
+    low, high = speed_up(
+        rows, ("frem", PRODUCT), ("frhsic", LIBRARY), at={"n": 20_000}, device="cuda"
+    )[1]
     assert low < 1 < high
     assert 1.1 < ratio(PRODUCT, LIBRARY, CAPTURED) < 1.25
 
@@ -65,7 +73,9 @@ def test_library_against_library_frem_takes_about_twice_as_long_on_one_thread(ra
 
 
 @pytest.mark.parametrize("place", [GPU, CAPTURED, CPU])
-def test_reg_gdp_takes_as_long_as_frhsic_in_library_form_and_less_than_plain(rows, place: tuple[str, str]) -> None:
+def test_reg_gdp_takes_as_long_as_frhsic_in_library_form_and_less_than_plain(
+    rows, place: tuple[str, str]
+) -> None:
     base = ("reg_gdp", LIBRARY)
     at = {"at": {"n": 20_000}, "device": place[0], "mode": place[1]}
     assert speed_up(rows, ("frhsic", PLAIN), base, **at)[0] > 1.15
@@ -83,7 +93,11 @@ def test_seconds_per_epoch_grow_like_n_or_slower(rows, place: tuple[str, str]) -
 
 
 def test_the_ratio_hardly_moves_with_n_on_the_gpu(ratio) -> None:
-    for frem, frhsic, place in ((LOOP, PLAIN, GPU), (PRODUCT, LIBRARY, GPU), (PRODUCT, LIBRARY, CAPTURED)):
+    for frem, frhsic, place in (
+        (LOOP, PLAIN, GPU),
+        (PRODUCT, LIBRARY, GPU),
+        (PRODUCT, LIBRARY, CAPTURED),
+    ):
         assert 0.8 < ratio(frem, frhsic, place) / ratio(frem, frhsic, place, 500) < 1.1
 
 
@@ -103,13 +117,19 @@ def test_where_other_libraries_are_slower_and_where_they_are_faster() -> None:
     found = stored_rows("peers").set_index(["quantity", "implementation", "n"]).sort_index()
     seconds, memory = found["seconds"], found["mebibytes"]
     assert seconds.xs(OURS, level="implementation").max() < 10
-    for quantity, name in (("HSIC", "hyppo"), ("HSIC", "causal-learn"), ("distance correlation", "statsmodels")):
+    for quantity, name in (
+        ("HSIC", "hyppo"),
+        ("HSIC", "causal-learn"),
+        ("distance correlation", "statsmodels"),
+    ):
         assert seconds[quantity, name, 10_000] > 100 * seconds[quantity, OURS, 10_000]
         assert memory[quantity, name, 10_000] > 3 * 1024
     dcor, ours = (seconds["distance correlation", name] for name in ("dcor", OURS))
     assert (dcor < ours).tolist() == [True, True, False, False]
     assert 0.001 < ours[1_000] < 0.01
-    assert (seconds["mutual information", "scikit-learn"] > 1.5 * seconds["mutual information", OURS]).all()
+    assert (
+        seconds["mutual information", "scikit-learn"] > 1.5 * seconds["mutual information", OURS]
+    ).all()
 
 
 def test_the_level_of_the_aggregated_test(tests_of_independence) -> None:
@@ -131,7 +151,10 @@ def test_the_power_of_the_aggregated_test(tests_of_independence) -> None:
 
 
 def test_the_tests_given_a_third_variable(tests_of_independence) -> None:
-    levels, power = (rates(tests_of_independence, kind).xs(100, level="n") for kind in ("given level", "given power"))
+    levels, power = (
+        rates(tests_of_independence, kind).xs(100, level="n")
+        for kind in ("given level", "given power")
+    )
     low, high = np.array(binom.interval(0.99, 1000, ALPHA)) / 1000
     assert len(levels) == 7
     assert (levels["aggregated"] <= high).all()
@@ -142,7 +165,9 @@ def test_the_tests_given_a_third_variable(tests_of_independence) -> None:
 
 
 def test_the_tests_given_a_third_variable_at_400_and_2000(tests_of_independence) -> None:
-    found = tests_of_independence[tests_of_independence["kind"].isin(list(GIVEN)) & (tests_of_independence["n"] > 100)]
+    found = tests_of_independence[
+        tests_of_independence["kind"].isin(list(GIVEN)) & (tests_of_independence["n"] > 100)
+    ]
     assert len(found) == 2 * sum(map(len, GIVEN.values())) + len(GIVEN["given level"])
     levels = found[found["kind"] == "given level"].set_index(["test", "law", "n"]).sort_index()
     outside = {}
@@ -151,7 +176,10 @@ def test_the_tests_given_a_third_variable_at_400_and_2000(tests_of_independence)
         low, high = binom.interval(0.99, own["draws"], ALPHA)
         outside[test] = own[(own["rejected"] < low) | (own["rejected"] > high)]["rate"].to_dict()
     assert len(levels.loc["aggregated"]) == 14
-    assert outside == {"aggregated": {}, "gamma": {("labels", 400): 0.075, ("three columns", 400): 0.03}}
+    assert outside == {
+        "aggregated": {},
+        "gamma": {("labels", 400): 0.075, ("three columns", 400): 0.03},
+    }
     assert levels.loc[("aggregated", "labels", 400), "rate"] == 0.054
     low, high = np.array(binom.interval(0.99, 1000, ALPHA)) / 1000
     assert 0.032 < low < 0.034
@@ -162,11 +190,15 @@ def test_the_tests_given_a_third_variable_at_400_and_2000(tests_of_independence)
 
 def test_one_pair_of_bandwidths_with_hindsight(tests_of_independence) -> None:
     power = rates(tests_of_independence, "power").xs(200, level="n")
-    pairs = tests_of_independence[tests_of_independence["test"] == "one kernel"].reset_index(drop=True)
+    pairs = tests_of_independence[tests_of_independence["test"] == "one kernel"].reset_index(
+        drop=True
+    )
     # The pair with most rejections in the second half of the samples; its rate in the first half.
     best = pairs.loc[pairs.groupby("law", sort=False)["elsewhere"].idxmax()].set_index("law")
     assert sorted(best.index) == sorted(power.index)
-    assert (power[["aggregated", "permutation", "dcor", "ksg"]].max(axis=1) - best["rate"]).max() < 0.03
+    assert (
+        power[["aggregated", "permutation", "dcor", "ksg"]].max(axis=1) - best["rate"]
+    ).max() < 0.03
     assert best.loc["linear", ["width_z", "width_s"]].tolist() == [8, 8]
     assert (best.loc[["sin 3", "sin 4"], ["width_z", "width_s"]] == 0.125).all(axis=None)
     # At the median bandwidths it is the permutation test of the same samples, with other permutations.

@@ -23,7 +23,9 @@ def kept_over_cut_off(bandwidth: Fraction) -> float:
 
 
 @pytest.mark.parametrize("power", range(-3, 6))
-def test_from_a_quarter_on_the_value_kept_is_within_a_factor_of_a_thousand_of_the_cut_off(power: int) -> None:
+def test_from_a_quarter_on_the_value_kept_is_within_a_factor_of_a_thousand_of_the_cut_off(
+    power: int,
+) -> None:
     assert (1 < kept_over_cut_off(Fraction(2) ** power) < 1000) == (power >= -2)
 
 
@@ -37,7 +39,10 @@ def two_groups(young: Fraction) -> FiniteLaw:
 @pytest.mark.parametrize("c", [Fraction(0), Fraction(1, 2), Fraction(1)])
 def test_by_hand_hsic_is_the_eigenvalue_times_the_expected_squared_mmd(c: Fraction) -> None:
     """In the example half of the people are young, in the first exercise a quarter."""
-    for young, eigenvalue, squared in ((2, Fraction(1, 2), Fraction(2, 100)), (4, Fraction(3, 8), Fraction(15, 1000))):
+    for young, eigenvalue, squared in (
+        (2, Fraction(1, 2), Fraction(2, 100)),
+        (4, Fraction(3, 8), Fraction(15, 1000)),
+    ):
         law, plain = two_groups(Fraction(1, young)), [[1, 0], [0, 1]]
         assert law.expected_squared_mmd(plain) == squared
         assert law.hsic(plain, [[1, c], [c, 1]]) == eigenvalue * (1 - c) * squared
@@ -59,7 +64,9 @@ def test_hsic_falls_from_a_quarter_of_the_expected_squared_mmd_to_less_than_a_hu
     assert (np.diff(shares) < 0).all()
 
 
-@pytest.mark.parametrize(("waves", "largest_tail", "smallest_tail"), [(1, 0.25, 0.0), (4, 1.0, 0.95)])
+@pytest.mark.parametrize(
+    ("waves", "largest_tail", "smallest_tail"), [(1, 0.25, 0.0), (4, 1.0, 0.95)]
+)
 def test_for_one_wave_the_bound_comes_from_hsic_and_for_four_from_the_tail(
     waves: int, largest_tail: float, smallest_tail: float
 ) -> None:
@@ -74,12 +81,17 @@ def test_each_wave_is_a_mixture_and_faster_waves_have_more_energy_in_later_eigen
     for m in (2, 4, 6, 8):
         tails = [hiring(waves).spectral_tail(*KERNELS, m=m) for waves in range(1, 9)]
         assert (np.diff(tails) > 0).all()
-    assert all(hiring(waves).delta_coefficients(*KERNELS).max() < 0.9 * 0.09 for waves in range(1, 9))
+    assert all(
+        hiring(waves).delta_coefficients(*KERNELS).max() < 0.9 * 0.09 for waves in range(1, 9)
+    )
 
 
 def test_the_bandwidth_at_which_hsic_counts_a_wave_most_is_smaller_for_faster_waves() -> None:
     bandwidths = np.geomspace(0.3, 60, 40)
-    best = [np.argmax([hiring(waves).hsic(KERNELS[0], Gaussian(b)) for b in bandwidths]) for waves in (1, 2, 4, 8)]
+    best = [
+        np.argmax([hiring(waves).hsic(KERNELS[0], Gaussian(b)) for b in bandwidths])
+        for waves in (1, 2, 4, 8)
+    ]
     assert len(bandwidths) - 1 > best[0] > best[1] > best[2] > best[3] > 0
 
 

@@ -16,7 +16,11 @@ RECORDS = json.loads(book_folder("claims", "verdicts.json").read_text(encoding="
 
 def test_the_statements_that_need_a_further_condition() -> None:
     """The uniform bound, its three consequences and Lemma B.1, as in the text below the table and in the recap."""
-    needy = {one.statement.number for one in standings(RECORDS) if one.verdict == "needs a further condition"}
+    needy = {
+        one.statement.number
+        for one in standings(RECORDS)
+        if one.verdict == "needs a further condition"
+    }
     uniform = {"Theorem 5.1", "Corollary 5.2", "Proposition G.2", "Corollary G.3", "Remark G.4"}
     assert needy == uniform | {"Lemma B.1"}
 

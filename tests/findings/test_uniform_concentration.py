@@ -32,7 +32,9 @@ def exact() -> pd.DataFrame:
 
 
 @pytest.mark.parametrize(("name", "slope"), [*PRINTED.items(), ("eipm", -0.5), ("eipm", -0.4)])
-def test_the_printed_slopes_and_others_are_ordinary_results_of_such_a_study(studies, name: str, slope: float) -> None:
+def test_the_printed_slopes_and_others_are_ordinary_results_of_such_a_study(
+    studies, name: str, slope: float
+) -> None:
     low, high = studies[f"slope_{name}"].quantile([0.025, 0.975])
     assert low < slope < high
 
@@ -54,7 +56,9 @@ def rules() -> pd.DataFrame:
 
 
 @pytest.mark.parametrize(("name", "rate"), [("eipm_n", -0.4), ("eipm_third", -1 / 3)])
-def test_at_independence_the_faster_rule_is_the_slower_one(rules: pd.DataFrame, name: str, rate: float) -> None:
+def test_at_independence_the_faster_rule_is_the_slower_one(
+    rules: pd.DataFrame, name: str, rate: float
+) -> None:
     null = rules[rules["rho"] == 0.0].pivot(index="n", columns="replicate", values=name)
     slope, _ = rmse_slope(null.index.to_numpy(float), null.to_numpy())
     assert slope == pytest.approx(rate, abs=0.05)
@@ -63,7 +67,10 @@ def test_at_independence_the_faster_rule_is_the_slower_one(rules: pd.DataFrame, 
 def test_the_sizes_from_which_a_bound_says_something() -> None:
     for bound, n in ((uniform_bound, 7_587), (proved_bound, 193)):
         assert bound(n, complexity=0.0) < 1 / 4 <= bound(n - 1, complexity=0.0)
-    for bound, sizes in ((uniform_bound, (6_250_000, 6_150_000)), (proved_bound, (1_100_000, 1_000_000))):
+    for bound, sizes in (
+        (uniform_bound, (6_250_000, 6_150_000)),
+        (proved_bound, (1_100_000, 1_000_000)),
+    ):
         low, high = (bound(n, complexity=math.sqrt(50 / n)) for n in sizes)
         assert low < 1 / 4 < high
 
@@ -71,7 +78,9 @@ def test_the_sizes_from_which_a_bound_says_something() -> None:
 def test_the_solved_exercise_on_two_hundred_encoders(printed) -> None:
     chosen, fixed = ((0.01 + math.sqrt(3 * math.log(k / 0.05) / 10_000)) ** 2 for k in (200, 1))
     for bound in (chosen, fixed):
-        assert f"HSIC is at most about ${bound:.4f}$".replace("0.", ".") in printed.text("uniform_concentration")
+        assert f"HSIC is at most about ${bound:.4f}$".replace("0.", ".") in printed.text(
+            "uniform_concentration"
+        )
 
 
 def test_at_independence_ten_thousand_people_give_a_bound_near_a_thousandth() -> None:

@@ -47,7 +47,9 @@ def test_the_probe_reads_the_age_better_under_the_papers_penalty(measured: pd.Da
 
 def test_the_rise_depends_on_the_seed_and_the_probe_stays_good(printed) -> None:
     shown = [f"{name}, λ = {lam}:" for name in ("normalized HSIC", "R² of age") for lam in (0, 10)]
-    free, penalized, before, after = (np.array(printed.numbers("watch_frhsic", text)[-5:]) for text in shown)
+    free, penalized, before, after = (
+        np.array(printed.numbers("watch_frhsic", text)[-5:]) for text in shown
+    )
     assert (np.abs(penalized / free - 0.25) < 0.06).all()
     assert sorted(np.digitize(after - before, [-0.05, 0.1])) == [0, 1, 1, 2, 2]
     assert after.min() > 0.7
@@ -59,7 +61,9 @@ def test_the_distance_from_middle_age_falls_only_at_a_larger_weight() -> None:
     found, right = {}, {}
     for lam, part in rows.groupby("lam"):
         distance = (part["age"] - 45.0).abs()
-        told = cross_val_predict(HistGradientBoostingRegressor(random_state=0), part[["z_1", "z_2"]], distance, cv=5)
+        told = cross_val_predict(
+            HistGradientBoostingRegressor(random_state=0), part[["z_1", "z_2"]], distance, cv=5
+        )
         found[lam] = r2_score(distance, told)
         right[lam] = ((part["score"] > 0.5) == (part["label"] == 1)).mean()
     assert found[0.3] > found[0.0] + 0.2 > found[3.0] + 0.2
@@ -97,7 +101,9 @@ def renewed(trained) -> pd.DataFrame:
     return trained[trained.index.str.startswith("paper")].drop(ESCAPED)
 
 
-def test_a_fixed_bandwidth_is_left_behind_and_the_penalty_is_near_its_floor(trained, printed) -> None:
+def test_a_fixed_bandwidth_is_left_behind_and_the_penalty_is_near_its_floor(
+    trained, printed
+) -> None:
     (penalty, floor) = printed.numbers("watch_frhsic", "fixed bandwidth: the penalty is")
     escaped, unfair = trained.loc[ESCAPED], trained.loc[UNFAIR]
     assert floor < penalty < 1.5 * floor
@@ -106,7 +112,9 @@ def test_a_fixed_bandwidth_is_left_behind_and_the_penalty_is_near_its_floor(trai
     assert abs(escaped["accuracy"] - unfair["accuracy"]) < 0.011
 
 
-def test_renewed_bandwidths_end_in_range_with_less_dependence_and_less_accuracy(trained, renewed) -> None:
+def test_renewed_bandwidths_end_in_range_with_less_dependence_and_less_accuracy(
+    trained, renewed
+) -> None:
     escaped, unfair = trained.loc[ESCAPED], trained.loc[UNFAIR]
     assert len(renewed) == 2
     assert renewed[[0, 1]].stack().between(0.5, 1.1).all()
@@ -119,7 +127,11 @@ def test_the_probe_orders_them_the_other_way(trained, renewed) -> None:
     """The R² of the escaped model is low; no form is best in every column."""
     assert (renewed["probe"] > trained.loc[ESCAPED, "probe"]).all()
     assert trained.loc[ESCAPED, "probe"] < 0.3 * trained.loc[UNFAIR, "probe"]
-    others, own, columns = trained.drop(renewed.index), trained.loc[RECOMMENDED], ["gdp", "hsic", "accuracy"]
+    others, own, columns = (
+        trained.drop(renewed.index),
+        trained.loc[RECOMMENDED],
+        ["gdp", "hsic", "accuracy"],
+    )
     assert (renewed[columns].max() < others[columns].min()).all()
     assert own["probe"] == trained["probe"].min()
     assert (own["gdp"] / renewed["gdp"]).between(1.7, 2.7).all()
@@ -135,7 +147,9 @@ def test_the_recommended_form_stays_in_range_and_is_better_at_that_accuracy(trai
 @pytest.fixture(scope="module")
 def adult() -> pd.DataFrame:
     """Return, for each form and λ, in how many of 25 runs on Adult something happened, and the medians."""
-    main, own = (stored_rows(name).query("dataset == 'adult' and method == 'frhsic'") for name in TABLES)
+    main, own = (
+        stored_rows(name).query("dataset == 'adult' and method == 'frhsic'") for name in TABLES
+    )
     own = own[own["option"] == variants.RECOMMENDED.partition(":")[2]]
     runs = pd.concat([main, own.assign(protocol="recommended")])
     runs["outside"] = ~runs["ratio"].between(1 / 3, 3)

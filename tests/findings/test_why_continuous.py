@@ -15,19 +15,27 @@ from frhsic_core.paper.statements.smoothing import deviations_of_joint
 
 
 def gdp(shares: np.ndarray) -> float:
-    return FiniteLaw([0, 1], range(len(shares)), np.stack([1 - shares, shares]) / len(shares)).gdp([0, 1])
+    return FiniteLaw([0, 1], range(len(shares)), np.stack([1 - shares, shares]) / len(shares)).gdp(
+        [0, 1]
+    )
 
 
 def test_gdp_of_the_four_ages_and_of_waves_in_bins(printed) -> None:
     """A wave has 1/π for every number of periods, up to the 128 points at which it is computed; in some bins zero."""
     text, sizes = printed.text("why_continuous"), {"four": 4, "eight": 8, "sixteen": 16}
     assert f"so GDP is ${gdp(np.array([2, 8, 8, 2]) / 10):g}$".replace("0.", ".") in text
-    claims = re.findall(r"(four|eight|sixteen) bins (hide|show) (?:this wave|a wave with (\w+) periods)", text.lower())
+    claims = re.findall(
+        r"(four|eight|sixteen) bins (hide|show) (?:this wave|a wave with (\w+) periods)",
+        text.lower(),
+    )
     periods = 0
     for bins, verb, named in claims:
         periods = sizes[named] if named else periods  # or this wave
         wave = 0.5 * (1 + np.cos(2 * np.pi * periods * (np.arange(4096) + 0.5) / 4096))
-        assert (gdp(wave.reshape(sizes[bins], -1).mean(1)) < 1e-12) == (verb == "hide"), (bins, periods)
+        assert (gdp(wave.reshape(sizes[bins], -1).mean(1)) < 1e-12) == (verb == "hide"), (
+            bins,
+            periods,
+        )
         assert gdp(hidden_wave(periods)[0][1].numpy() * 128) == pytest.approx(1 / np.pi, rel=2e-2)
     assert len(claims) == 3
 

@@ -51,9 +51,16 @@ def test_agrees_with_dcor() -> None:
     for seed in range(3):
         z, s = with_squares(seed, n=40, d=3, p=2)
         x = z.numpy(), s.numpy()
-        assert squared_covariance(z, s).item() == pytest.approx(dcor.distance_covariance_sqr(*x), rel=1e-10)
-        assert distance_correlation(z, s).item() == pytest.approx(dcor.distance_correlation(*x), rel=1e-10)
-        unbiased = squared_covariance(z, s, "unbiased"), distance_correlation(z, s, squared=True, estimator="unbiased")
+        assert squared_covariance(z, s).item() == pytest.approx(
+            dcor.distance_covariance_sqr(*x), rel=1e-10
+        )
+        assert distance_correlation(z, s).item() == pytest.approx(
+            dcor.distance_correlation(*x), rel=1e-10
+        )
+        unbiased = (
+            squared_covariance(z, s, "unbiased"),
+            distance_correlation(z, s, squared=True, estimator="unbiased"),
+        )
         expected = dcor.u_distance_covariance_sqr(*x), dcor.u_distance_correlation_sqr(*x)
         assert [value.item() for value in unbiased] == pytest.approx(expected, rel=1e-10)
 
@@ -63,8 +70,13 @@ def test_agrees_with_dcor() -> None:
 def test_sorted_columns_give_the_sum_over_all_pairs(name: str, n: int) -> None:
     """Two columns are sorted instead of compared pair by pair; a stack is a loop."""
     z, s = (torch.as_tensor(x.copy()) for x in COLUMNS[name](np.random.default_rng(n), n))
-    statistics = [partial(distance_correlation, squared=squared, estimator=estimator) for squared, estimator in FORMS]
-    statistics += [partial(squared_covariance, estimator=estimator) for estimator in ("biased", "unbiased")]
+    statistics = [
+        partial(distance_correlation, squared=squared, estimator=estimator)
+        for squared, estimator in FORMS
+    ]
+    statistics += [
+        partial(squared_covariance, estimator=estimator) for estimator in ("biased", "unbiased")
+    ]
     for statistic in statistics:
         found, pairwise = statistic(z, s), statistic(z.clone().requires_grad_(), s)
         torch.testing.assert_close(found, pairwise.detach(), rtol=1e-9, atol=1e-12)
@@ -77,15 +89,23 @@ def test_gradient(squared: bool, estimator: str) -> None:
     z, s = with_squares(7, n=7, d=2, p=1)
     z.requires_grad_()
     s.requires_grad_()
-    assert gradcheck(lambda a, b: distance_correlation(a, b, squared=squared, estimator=estimator), (z, s))
+    assert gradcheck(
+        lambda a, b: distance_correlation(a, b, squared=squared, estimator=estimator), (z, s)
+    )
 
 
 @pytest.mark.parametrize(("squared", "estimator"), FORMS)
-def test_gradient_is_finite_on_repeated_rows_and_zero_at_a_constant(squared: bool, estimator: str) -> None:
+def test_gradient_is_finite_on_repeated_rows_and_zero_at_a_constant(
+    squared: bool, estimator: str
+) -> None:
     function = distance_correlation
     ages = torch.tensor([30.0, 30, 41, 41, 41, 52], dtype=torch.float64)
-    repeated = torch.tensor([[0.0], [0.0], [1.0], [1.0], [2.0], [2.0]], dtype=torch.float64, requires_grad=True)
-    (gradient,) = torch.autograd.grad(function(repeated, ages, squared=squared, estimator=estimator), repeated)
+    repeated = torch.tensor(
+        [[0.0], [0.0], [1.0], [1.0], [2.0], [2.0]], dtype=torch.float64, requires_grad=True
+    )
+    (gradient,) = torch.autograd.grad(
+        function(repeated, ages, squared=squared, estimator=estimator), repeated
+    )
     assert torch.isfinite(gradient).all()
     assert gradient.abs().max() > 0
     constant = torch.full((6, 2), 0.3, dtype=torch.float64, requires_grad=True)
@@ -110,7 +130,9 @@ def test_unbiased_correlation_stays_near_zero_where_the_biased_one_tends_to_one(
     shift=st.floats(-50, 50),
     scale=st.floats(0.01, 100),
 )
-def test_correlation_is_in_the_unit_interval_symmetric_and_free_of_units(values, shift, scale) -> None:
+def test_correlation_is_in_the_unit_interval_symmetric_and_free_of_units(
+    values, shift, scale
+) -> None:
     z = torch.tensor([float(a) for a, _ in values], dtype=torch.float64)
     s = torch.tensor([float(b) for _, b in values], dtype=torch.float64)
     value = distance_correlation(z, s)
@@ -119,4 +141,6 @@ def test_correlation_is_in_the_unit_interval_symmetric_and_free_of_units(values,
     for other in (distance_correlation(s, z), distance_correlation(shift + scale * z, s)):
         assert other.square().item() == pytest.approx(value.square().item(), abs=1e-10)
     order = torch.arange(len(z) - 1, -1, -1)
-    assert distance_correlation(z[order], s[order]).square().item() == pytest.approx(value.square().item(), abs=1e-10)
+    assert distance_correlation(z[order], s[order]).square().item() == pytest.approx(
+        value.square().item(), abs=1e-10
+    )

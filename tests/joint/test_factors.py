@@ -58,8 +58,13 @@ def thin(z: torch.Tensor, s: torch.Tensor, form: str, **kernels) -> torch.Tensor
 
 def on_all_pairs(z: torch.Tensor, s: torch.Tensor, *, kernel_z, kernel_s) -> list[float]:
     """Return the forms from Gram matrices, without their constant: in a wide kernel it would leave rounding only."""
-    k, l = (torch.expm1(kernel(x - x.mean(0)).log()) for kernel, x in ((kernel_z, z), (kernel_s, s)))
-    return [dependence(z, s, **form, kernel_z=lambda _: k, kernel_s=lambda _: l).item() for form in FORMS.values()]
+    k, l = (
+        torch.expm1(kernel(x - x.mean(0)).log()) for kernel, x in ((kernel_z, z), (kernel_s, s))
+    )
+    return [
+        dependence(z, s, **form, kernel_z=lambda _: k, kernel_s=lambda _: l).item()
+        for form in FORMS.values()
+    ]
 
 
 @pytest.mark.parametrize("name", KERNELS)
@@ -73,10 +78,14 @@ def test_every_form_is_the_sum_over_all_pairs(sample: str, name: str) -> None:
         return
     # The Gram matrix of a wide kernel is itself rounded: its entries differ from one by 1e-3.
     rel = 1e-10 if name != "wide" else 1e-8
-    assert [value.item() for value in found] == pytest.approx(on_all_pairs(z, s, **kernels), rel=rel)
+    assert [value.item() for value in found] == pytest.approx(
+        on_all_pairs(z, s, **kernels), rel=rel
+    )
 
 
-@pytest.mark.parametrize("kernels", [(Distance(), Gaussian(0.7)), (Gaussian(0.7), Distance()), (Distance(),) * 2])
+@pytest.mark.parametrize(
+    "kernels", [(Distance(), Gaussian(0.7)), (Gaussian(0.7), Distance()), (Distance(),) * 2]
+)
 def test_two_columns_keep_their_own_kernels(kernels) -> None:
     z, s = SAMPLES["ages"]
     named = dict(zip(("kernel_z", "kernel_s"), kernels, strict=True))
@@ -93,9 +102,13 @@ def test_weighted_rows_of_a_law_have_its_closed_form(a: float, b: float) -> None
     found = thin_hsic(z, 0.6 * z + 0.8 * noise, row_weights=weights, **kernels)
     assert found.item() == pytest.approx(GaussianPair(0.6).hsic(*kernels.values()), rel=1e-10)
     law = FiniteLaw.random(40, 30, random_state=1)
-    z, s = (torch.as_tensor(np.asarray(x)).double().reshape(-1, 1) for x in (law.z_points, law.s_points))
+    z, s = (
+        torch.as_tensor(np.asarray(x)).double().reshape(-1, 1) for x in (law.z_points, law.s_points)
+    )
     rows = z.repeat_interleave(len(s), 0), s.repeat(len(z), 1)
-    found = thin_hsic(*rows, row_weights=torch.as_tensor(law.probabilities.astype(float)).flatten(), **kernels)
+    found = thin_hsic(
+        *rows, row_weights=torch.as_tensor(law.probabilities.astype(float)).flatten(), **kernels
+    )
     assert found.item() == pytest.approx(float(law.hsic(*kernels.values())), rel=1e-10)
 
 
@@ -126,7 +139,9 @@ def test_a_rank_that_is_too_large_goes_to_the_sum_over_all_pairs(kernel, x) -> N
     z, _ = pair(9)
     options = {"kernel_z": Gaussian(1.0), "kernel_s": kernel}
     assert thin_hsic(z, x, **options) is None
-    torch.testing.assert_close(hsic(z, x, **options), dependence(z, x, **options), rtol=1e-10, atol=1e-16)
+    torch.testing.assert_close(
+        hsic(z, x, **options), dependence(z, x, **options), rtol=1e-10, atol=1e-16
+    )
 
 
 @pytest.mark.parametrize("form", ["biased", "normalized"])
@@ -149,12 +164,18 @@ def test_the_public_functions_use_thin_matrices(monkeypatch: pytest.MonkeyPatch)
         return whole(kernel, x, *others)
 
     monkeypatch.setattr(Gaussian, "__call__", few_rows)
-    found = [hsic(z, s, **options), hsic(z, s, estimator="unbiased", **options), normalized_hsic(z, s, **options)]
+    found = [
+        hsic(z, s, **options),
+        hsic(z, s, estimator="unbiased", **options),
+        normalized_hsic(z, s, **options),
+    ]
     assert [value.item() for value in found] == pytest.approx(expected, rel=1e-10)
     single = hsic(z.float(), s.float(), **options)
     assert single.dtype == torch.float32
     assert single.item() == pytest.approx(expected[0], rel=1e-6)
-    batch = hsic(torch.stack([z, z]), s, kernel_z=Gaussian(torch.tensor([1.0, 2.0])), kernel_s=Gaussian(0.8))
+    batch = hsic(
+        torch.stack([z, z]), s, kernel_z=Gaussian(torch.tensor([1.0, 2.0])), kernel_s=Gaussian(0.8)
+    )
     assert batch[0].item() == pytest.approx(expected[0], rel=1e-10)
     assert batch[1] != batch[0]
 
@@ -178,7 +199,9 @@ def test_squares_of_the_entries_have_a_factor(bandwidth: float) -> None:
     features = factors.squared_factor(centered, z)(z)
     # Features are exact to 1e-10 of the largest entry, by the documentation of `factor`.
     expected = center(kernel(z - z.mean(0))).square()
-    torch.testing.assert_close(features @ features.mT, expected, rtol=0, atol=1e-9 * float(expected.max()))
+    torch.testing.assert_close(
+        features @ features.mT, expected, rtol=0, atol=1e-9 * float(expected.max())
+    )
     assert (centered.rank <= factors._FEW_PAIRS) == (bandwidth > 1)
 
 

@@ -49,7 +49,9 @@ KERNELS = {
 }
 
 
-def by_definition(gram_z: Tensor, gram_s: Tensor, form: str, weights: Tensor, groups: Tensor | None = None) -> Tensor:
+def by_definition(
+    gram_z: Tensor, gram_s: Tensor, form: str, weights: Tensor, groups: Tensor | None = None
+) -> Tensor:
     """Return a form of HSIC from two Gram matrices: the mean over groups, with weights that are zero for left-out rows.
 
     The unbiased form is that of Song et al. (2012), equation 4, on the rows that count.
@@ -74,7 +76,11 @@ def by_definition(gram_z: Tensor, gram_s: Tensor, form: str, weights: Tensor, gr
             part = p @ ((h @ k @ h.T) * (h @ l @ h.T)) @ p
         else:
             k, l = (gram * (1.0 - torch.eye(n, dtype=k.dtype)) for gram in (k, l))
-            part = (k * l).sum() + k.sum() * l.sum() / ((n - 1) * (n - 2)) - 2.0 * (k @ l).sum() / (n - 2)
+            part = (
+                (k * l).sum()
+                + k.sum() * l.sum() / ((n - 1) * (n - 2))
+                - 2.0 * (k @ l).sum() / (n - 2)
+            )
             part = part / (n * (n - 3))
         value = value + w.sum() / weights.sum() * part
     return value
@@ -98,7 +104,9 @@ def options_of(form: str, kind: str, n: int) -> dict[str, Any]:
     }
 
 
-def require_same(found: Callable[..., Tensor | None], expected: Callable[..., Tensor], *samples: Tensor) -> None:
+def require_same(
+    found: Callable[..., Tensor | None], expected: Callable[..., Tensor], *samples: Tensor
+) -> None:
     """Compare values to 1e-10 and gradients in all samples to 1e-9 of their largest entry."""
     pairs = []
     for function in (found, expected):
@@ -111,7 +119,9 @@ def require_same(found: Callable[..., Tensor | None], expected: Callable[..., Te
         torch.testing.assert_close(mine, other, rtol=0.0, atol=1e-9 * other.abs().max().item())
 
 
-def one_pair(engine: Callable[..., Tensor | None], z: Tensor, s: Tensor, **options: Any) -> Tensor | None:
+def one_pair(
+    engine: Callable[..., Tensor | None], z: Tensor, s: Tensor, **options: Any
+) -> Tensor | None:
     """Return the form by an engine that takes one pair of samples."""
     estimator = options.pop("estimator")
     return each_element(partial(engine, estimator=estimator), z, s, **options)
@@ -121,7 +131,9 @@ def one_pair(engine: Callable[..., Tensor | None], z: Tensor, s: Tensor, **optio
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("kernels", KERNELS)
 @pytest.mark.parametrize("rows", [0, 5, 17], ids=["dense", "blocks of 5", "one block"])
-def test_all_pairs(rows: int, kernels: str, form: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_pairs(
+    rows: int, kernels: str, form: str, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sys.modules["frhsic_core.joint._hsic"], "CHUNK", rows)
     engine = partial(one_pair, streamed_hsic) if rows else dependence
     if kind == "weights" and form == "unbiased":
@@ -140,7 +152,8 @@ def test_all_pairs(rows: int, kernels: str, form: str, kind: str, monkeypatch: p
 @pytest.mark.parametrize("kind", WEIGHTS)
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize(
-    "kernels", ["gaussian", "multi_scale", "imq", "laplacian", "laplacian and gaussian", "distances"]
+    "kernels",
+    ["gaussian", "multi_scale", "imq", "laplacian", "laplacian and gaussian", "distances"],
 )
 def test_thin_matrices_of_two_columns(kernels: str, form: str, kind: str) -> None:
     """Chebyshev features with their gradient, and sums along sorted columns, which have none."""
@@ -173,7 +186,9 @@ def test_thin_matrices_of_two_columns(kernels: str, form: str, kind: str) -> Non
     ],
     ids=["categories", "two columns", "number and category", "few values", "linear"],
 )
-def test_thin_matrices_of_categories_and_a_few_columns(kernel: Any, columns: Any, form: str, kind: str) -> None:
+def test_thin_matrices_of_categories_and_a_few_columns(
+    kernel: Any, columns: Any, form: str, kind: str
+) -> None:
     if kind == "weights" and form == "unbiased":
         return
     z, s = correlated(1, 1200, 0.5)
@@ -195,7 +210,9 @@ def path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str
         monkeypatch.setattr(memory, "free_memory", lambda device: 6 * 8 * 17**2 - 1)
     if request.param != "dense":
         monkeypatch.setattr(module, "CHUNK", 7)
-        monkeypatch.setattr(module, "dependence", lambda *_, **__: pytest.fail("whole matrices were computed"))
+        monkeypatch.setattr(
+            module, "dependence", lambda *_, **__: pytest.fail("whole matrices were computed")
+        )
     return request.param
 
 
@@ -217,7 +234,9 @@ def test_public_functions(form: str, kind: str, path: str) -> None:
     kernels = {"kernel_z": Gaussian(0.9), "kernel_s": InverseMultiquadric(0.6)}
     calls = [HSICLoss(1.0, estimator=form, **kernels)]
     calls.append(
-        partial(normalized_hsic, **kernels) if form == "normalized" else partial(hsic, estimator=form, **kernels)
+        partial(normalized_hsic, **kernels)
+        if form == "normalized"
+        else partial(hsic, estimator=form, **kernels)
     )
     for call in calls:
         if form == "unbiased" and "sample_weight" in rows:
@@ -258,22 +277,29 @@ def test_batches_are_loops(form: str, path: str) -> None:
     s = torch.randn(3, 17, 1, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
     sigma = torch.tensor([[0.5, 1.0, 2.0], [0.7, 1.4, 2.8]], dtype=torch.float64)
     mask = torch.rand(2, 3, 17, generator=torch.Generator().manual_seed(3)) < 0.7
-    call: Callable[..., Tensor] = normalized_hsic if form == "normalized" else partial(hsic, estimator=form)
+    call: Callable[..., Tensor] = (
+        normalized_hsic if form == "normalized" else partial(hsic, estimator=form)
+    )
     together = call(z, s, kernel_z=Gaussian(sigma), kernel_s=Gaussian(0.8), mask=mask)
     one_sample = call(z[0, 0], s[0], kernel_z=Gaussian(sigma), kernel_s=Gaussian(0.8), mask=mask)
     assert together.shape == one_sample.shape == (2, 3)
     for i in range(2):
         for j in range(3):
             grams = Gaussian(sigma[i, j])(z[i, j]), Gaussian(0.8)(s[j])
-            torch.testing.assert_close(together[i, j], by_definition(*grams, form, mask[i, j].double()))
+            torch.testing.assert_close(
+                together[i, j], by_definition(*grams, form, mask[i, j].double())
+            )
             grams = Gaussian(sigma[i, j])(z[0, 0]), Gaussian(0.8)(s[0])
-            torch.testing.assert_close(one_sample[i, j], by_definition(*grams, form, mask[i, j].double()))
+            torch.testing.assert_close(
+                one_sample[i, j], by_definition(*grams, form, mask[i, j].double())
+            )
     product = Product([Gaussian(sigma), Categorical()])
     code = s.expand(2, 3, 17, 1).round()
     together = call(s, torch.cat([z[..., :1], code], -1), kernel_z=Gaussian(1.0), kernel_s=product)
     alone = Product([Gaussian(2.8), Categorical()])(torch.cat([z[1, 2, :, :1], code[1, 2]], -1))
     torch.testing.assert_close(
-        together[1, 2], by_definition(Gaussian(1.0)(s[2]), alone, form, torch.ones(17, dtype=torch.float64))
+        together[1, 2],
+        by_definition(Gaussian(1.0)(s[2]), alone, form, torch.ones(17, dtype=torch.float64)),
     )
 
 
@@ -281,7 +307,9 @@ LEARNED: dict[str, Callable[[Tensor], Any]] = {
     "laplacian": Laplacian,
     "product": lambda b: Product([Gaussian(b)]),
     "multi_scale": MultiScale,
-    "function of a user, for several rows": lambda b: lambda x, y=None: Gaussian(b)(x, y) if len(x) > 1 else None,
+    "function of a user, for several rows": lambda b: (
+        lambda x, y=None: Gaussian(b)(x, y) if len(x) > 1 else None
+    ),
 }
 
 
@@ -293,30 +321,44 @@ def test_learned_bandwidths_have_their_gradient(
 ) -> None:
     monkeypatch.setattr(sys.modules["frhsic_core.joint._hsic"], "DENSE_ROWS", largest)
     monkeypatch.setattr(sys.modules["frhsic_core.joint._factors"], "THIN_ROWS", 300)
-    z, s = ((5.0 * x).round() / 5.0 for x in correlated(1, n, 0.5))  # few values: products of kernels have a small rank
+    z, s = (
+        (5.0 * x).round() / 5.0 for x in correlated(1, n, 0.5)
+    )  # few values: products of kernels have a small rank
     labels = torch.arange(n) % 2
     make = LEARNED[kind]
 
     # Given labels the kernel on Z is fixed: the gradient is then in the bandwidth on S alone.
     learned = (
-        [torch.tensor(0.6).double()] if form == "given" else [torch.tensor(width).double() for width in (0.6, 0.9)]
+        [torch.tensor(0.6).double()]
+        if form == "given"
+        else [torch.tensor(width).double() for width in (0.6, 0.9)]
     )
 
     def found(b: Tensor, *a: Tensor) -> Tensor:
         kernels = {"kernel_z": make(*a) if a else Gaussian(0.9), "kernel_s": make(b)}
         if form == "given":
             return conditional_hsic(z, s, labels, **kernels)
-        return normalized_hsic(z, s, **kernels) if form == "normalized" else hsic(z, s, estimator=form, **kernels)
+        return (
+            normalized_hsic(z, s, **kernels)
+            if form == "normalized"
+            else hsic(z, s, estimator=form, **kernels)
+        )
 
     def expected(b: Tensor, *a: Tensor) -> Tensor:
         grams = (make(*a) if a else Gaussian(0.9))(z), make(b)(s)
         rows = torch.ones(n, dtype=torch.float64)
-        return by_definition(*grams, form, rows) if a else by_definition(*grams, "biased", rows, labels)
+        return (
+            by_definition(*grams, form, rows)
+            if a
+            else by_definition(*grams, "biased", rows, labels)
+        )
 
     require_same(found, expected, *learned)
 
 
-def test_a_learned_bandwidth_needs_memory_for_whole_matrices(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_learned_bandwidth_needs_memory_for_whole_matrices(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     memory = sys.modules["frhsic_core._arrays"]
     monkeypatch.setattr(memory, "_SMALL", 0)
     monkeypatch.setattr(memory, "free_memory", lambda device: 6 * 8 * 17**2 - 1)

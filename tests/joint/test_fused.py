@@ -34,13 +34,17 @@ def require_close(z: Tensor, s: Tensor, function: Any = fused_hsic, **options: A
     """Compare value and gradient with those of whole matrices in float64."""
     weights = options.get("row_weights")
     found = with_gradient(function, z, s, **options)
-    expected = with_gradient(dependence, z.double(), s.double(), **options | {"row_weights": weights})
+    expected = with_gradient(
+        dependence, z.double(), s.double(), **options | {"row_weights": weights}
+    )
     assert found[0] == pytest.approx(expected[0], rel=5e-6)
     assert float((found[1] - expected[1]).norm() / expected[1].norm()) < 5e-5
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize(("n", "d", "p"), [(501, 1, 1), (777, 7, 2), (1025, 50, 1), (640, 128, 3), (513, 250, 1)])
+@pytest.mark.parametrize(
+    ("n", "d", "p"), [(501, 1, 1), (777, 7, 2), (1025, 50, 1), (640, 128, 3), (513, 250, 1)]
+)
 def test_value_and_gradient(n: int, d: int, p: int, form: str) -> None:
     z, s = samples(n, d, p)
     options = {"kernel_z": Gaussian(1.3 * d**0.5), "kernel_s": Gaussian(1.0), **FORMS[form]}
@@ -54,7 +58,9 @@ def test_value_and_gradient(n: int, d: int, p: int, form: str) -> None:
 def test_many_rows_have_no_offset(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("frhsic_core.joint._fused._MANY_ROWS", 1000)
     monkeypatch.setattr("frhsic_core.joint._fused._ROWS_AT_ONCE", 512)
-    require_close(*samples(3001, 5, 1), kernel_z=Gaussian(3.0), kernel_s=Gaussian(1.0), **FORMS[form])
+    require_close(
+        *samples(3001, 5, 1), kernel_z=Gaussian(3.0), kernel_s=Gaussian(1.0), **FORMS[form]
+    )
 
 
 @pytest.mark.parametrize("factor", [1e-3, 1e-1, 10.0, 100.0])
@@ -80,13 +86,17 @@ def test_what_takes_the_fused_kernels() -> None:
         (z.repeat(1, 42), s, *both.values()),
     ):
         assert not can_fuse(*other)
-    assert float(hsic(z, s, **both)) == pytest.approx(float(hsic(z.double(), s.double(), **both)), rel=1e-5)
+    assert float(hsic(z, s, **both)) == pytest.approx(
+        float(hsic(z.double(), s.double(), **both)), rel=1e-5
+    )
 
 
 def test_ties_constants_batches_and_strides() -> None:
     z, s = samples(4500, 3, 1)
     ties = hsic(z.round(), s.round())
-    assert float(ties) == pytest.approx(float(hsic(z.round().double(), s.round().double())), rel=1e-5)
+    assert float(ties) == pytest.approx(
+        float(hsic(z.round().double(), s.round().double())), rel=1e-5
+    )
     assert float(hsic(torch.ones_like(z), s)) == 0.0
     # A tenth has no exact float: its mean differs from it, and what rounding leaves must not become a correlation.
     for value in (1.0, 0.1, 1e5 / 3):

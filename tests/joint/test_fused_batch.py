@@ -17,7 +17,12 @@ from frhsic_core.joint._contraction import (
     output_term,
     own_product,
 )
-from frhsic_core.joint._fused import can_fuse_batch, fused_batch_median, fused_batch_term, fused_output_term
+from frhsic_core.joint._fused import (
+    can_fuse_batch,
+    fused_batch_median,
+    fused_batch_term,
+    fused_output_term,
+)
 from frhsic_core.kernels import Gaussian, batch_median
 from frhsic_core.learning import FRHSIC
 from frhsic_core.learning._data import Batch, TrainingData
@@ -38,7 +43,9 @@ def samples(models: int, n: int, d: int, p: int, device: str) -> tuple[Tensor, T
 
 
 @pytest.mark.cuda
-@pytest.mark.parametrize(("n", "d", "p"), [(100, 5, 1), (64, 50, 2), (130, 4, 1), (256, 50, 1), (1000, 122, 3)])
+@pytest.mark.parametrize(
+    ("n", "d", "p"), [(100, 5, 1), (64, 50, 2), (130, 4, 1), (256, 50, 1), (1000, 122, 3)]
+)
 @pytest.mark.parametrize(("form", "factor"), FORMS)
 @pytest.mark.parametrize("scaled", [True, False])
 def test_value_and_gradient(n: int, d: int, p: int, form: str, factor: float, scaled: bool) -> None:
@@ -51,7 +58,9 @@ def test_value_and_gradient(n: int, d: int, p: int, form: str, factor: float, sc
     function = correlation(weights, own) if form == "normalized" else inner_product(weights)
     expected = gram_term(exact, Gaussian(sigma.double()), function, factor=factor)
     frame = Frame(z.requires_grad_(), z.detach(), (lambda gradient: gradient) if scaled else None)
-    found, own_s = fused_batch_term(frame, rows, sigma, normalized=form == "normalized", factor=factor)
+    found, own_s = fused_batch_term(
+        frame, rows, sigma, normalized=form == "normalized", factor=factor
+    )
     assert relative(found.value, expected.value) < 5e-6
     assert relative(found.gradient, expected.gradient) < 2e-5
     assert form != "normalized" or relative(own_s, own) < 5e-6
@@ -76,12 +85,17 @@ def test_a_score_and_a_linear_kernel(form: str, factor: float) -> None:
 def test_constant_and_distant_rows_are_finite() -> None:
     _, rows = samples(2, 80, 3, 1, "cuda")
     one = torch.ones(2, device="cuda")
-    for z in (torch.full((2, 80, 3), 0.1, device="cuda"), 1e6 * torch.randn(2, 80, 3, device="cuda")):
+    for z in (
+        torch.full((2, 80, 3), 0.1, device="cuda"),
+        1e6 * torch.randn(2, 80, 3, device="cuda"),
+    ):
         found, _ = fused_batch_term(Frame(z, z, None), rows, one, normalized=True, factor=1.0)
         assert bool(found.value.isfinite().all())
         assert bool(found.gradient.isfinite().all())
     constant = torch.full((2, 80, 3), 0.1, device="cuda")
-    found, _ = fused_batch_term(Frame(constant, constant, None), rows, one, normalized=True, factor=1.0)
+    found, _ = fused_batch_term(
+        Frame(constant, constant, None), rows, one, normalized=True, factor=1.0
+    )
     assert not found.value.any()
 
 
@@ -91,7 +105,11 @@ def test_median(n: int, d: int) -> None:
     z = torch.randn(3, n, d, generator=torch.Generator().manual_seed(n)).cuda()
     z[1:] = torch.stack([z[1].round(), torch.full_like(z[2], 0.1)])
     expected = batch_median(z, 128)
-    for rate, old, mixed in ((1.0, 5.0, expected), (0.1, 0.0, expected), (0.1, 5.0, 4.5 + 0.1 * expected)):
+    for rate, old, mixed in (
+        (1.0, 5.0, expected),
+        (0.1, 0.0, expected),
+        (0.1, 5.0, 4.5 + 0.1 * expected),
+    ):
         found = fused_batch_median(z, torch.full_like(expected, old), max_points=128, rate=rate)
         torch.testing.assert_close(found, mixed, rtol=1e-5, atol=0.0)
 
@@ -101,7 +119,9 @@ def test_median_from_known_exponents(points: int | None) -> None:
     z = torch.randn(2, 60, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     exponents = -0.5 * torch.cdist(z, z).square()
     expected = batch_median(z, points)
-    torch.testing.assert_close(batch_median(z, points, exponents=exponents), expected, rtol=1e-9, atol=0.0)
+    torch.testing.assert_close(
+        batch_median(z, points, exponents=exponents), expected, rtol=1e-9, atol=0.0
+    )
 
 
 @pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.cuda)])
@@ -109,7 +129,9 @@ def test_median_from_known_exponents(points: int | None) -> None:
 @pytest.mark.parametrize("on", ["representation", "both"])
 @pytest.mark.parametrize("estimator", ["normalized", "biased"])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_the_penalty_has_its_own_gradient(device: str, scale: str | None, on: str, estimator: str, weighted: bool):
+def test_the_penalty_has_its_own_gradient(
+    device: str, scale: str | None, on: str, estimator: str, weighted: bool
+):
     """Against central differences of the same penalty in float64 on the CPU, along a random direction."""
     generator = torch.Generator().manual_seed(3)
     z = torch.randn(2, 90, 4, generator=generator, dtype=torch.float64)
@@ -135,7 +157,9 @@ def test_the_penalty_has_its_own_gradient(device: str, scale: str | None, on: st
 
     exact, _ = penalty(torch.float64, "cpu")
     step = 1e-5
-    expected = (value(exact, z + step * direction) - value(exact, z - step * direction)) / (2 * step)
+    expected = (value(exact, z + step * direction) - value(exact, z - step * direction)) / (
+        2 * step
+    )
     dtype = torch.float64 if device == "cpu" else torch.float32
     made, _ = penalty(dtype, device)
     at = z.to(device, dtype).requires_grad_()

@@ -20,7 +20,9 @@ FORMS = ("biased", "unbiased", "normalized")
 def _sample(rows: slice) -> tuple[torch.Tensor, torch.Tensor]:
     generator = torch.Generator().manual_seed(3)
     x = torch.randn(2 * ROWS, 4, generator=generator, dtype=torch.float64)
-    return x[rows], (x[:, 0] + 0.5 * torch.randn(2 * ROWS, generator=generator, dtype=torch.float64))[rows]
+    return x[rows], (
+        x[:, 0] + 0.5 * torch.randn(2 * ROWS, generator=generator, dtype=torch.float64)
+    )[rows]
 
 
 def _model() -> nn.Module:
@@ -37,7 +39,9 @@ def _work(rank: int, folder: str) -> None:
     for form in FORMS:
         model = nn.parallel.DistributedDataParallel(_model())
         x, s = _sample(slice(rank * ROWS, (rank + 1) * ROWS))
-        loss = HSICLoss(lam=3.0, estimator=form)(torch.cat(all_gather(model(x))), torch.cat(all_gather(s)))
+        loss = HSICLoss(lam=3.0, estimator=form)(
+            torch.cat(all_gather(model(x))), torch.cat(all_gather(s))
+        )
         loss.backward()
         results.append((loss.detach(), [parameter.grad for parameter in model.parameters()]))
     if rank == 1:
@@ -50,7 +54,10 @@ def _work(rank: int, folder: str) -> None:
 def test_two_processes_equal_one(tmp_path: Path) -> None:
     """Loss and gradients under DistributedDataParallel equal those of one process on all rows, to 1e-6."""
     command = [sys.executable, __file__]
-    workers = [subprocess.Popen([*command, str(rank), str(tmp_path)], stderr=subprocess.PIPE) for rank in range(2)]
+    workers = [
+        subprocess.Popen([*command, str(rank), str(tmp_path)], stderr=subprocess.PIPE)
+        for rank in range(2)
+    ]
     for worker in workers:
         _, error = worker.communicate(timeout=120)
         assert worker.returncode == 0, error.decode()

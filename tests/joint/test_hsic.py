@@ -49,7 +49,8 @@ def tuple_hsic(K: torch.Tensor, L: torch.Tensor) -> float:
     """U-statistic over all ordered 4-tuples of distinct indices: K_ij (L_ij + L_qr − 2 L_iq)."""
     n = K.shape[-1]
     total = sum(
-        (K[i, j] * (L[i, j] + L[q, r] - 2 * L[i, q])).item() for i, j, q, r in itertools.permutations(range(n), 4)
+        (K[i, j] * (L[i, j] + L[q, r] - 2 * L[i, q])).item()
+        for i, j, q, r in itertools.permutations(range(n), 4)
     )
     return total / math.perm(n, 4)
 
@@ -58,7 +59,9 @@ def tuple_hsic(K: torch.Tensor, L: torch.Tensor) -> float:
 def test_unbiased_is_the_u_statistic_over_4_tuples(n: int) -> None:
     z, s = correlated(1, n, 0.7, 2)
     value = hsic(z, s, kernel_z=Gaussian(1.0), kernel_s=Gaussian(1.0), estimator="unbiased")
-    assert value.item() == pytest.approx(tuple_hsic(Gaussian(1.0)(z), Gaussian(1.0)(s)), rel=1e-10, abs=1e-14)
+    assert value.item() == pytest.approx(
+        tuple_hsic(Gaussian(1.0)(z), Gaussian(1.0)(s)), rel=1e-10, abs=1e-14
+    )
 
 
 def test_several_attributes() -> None:
@@ -66,7 +69,9 @@ def test_several_attributes() -> None:
     kernel = Product([Gaussian(median_bandwidth(s[:, a])) for a in range(3)])
     torch.testing.assert_close(hsic(z, s, kernel_s="product"), hsic(z, s, kernel_s=kernel))
     # Two fair coins and their exclusive or: each attribute alone is independent of Z, the pair determines it.
-    coins = torch.tensor(list(itertools.product([0.0, 1.0], repeat=2)), dtype=torch.float64).repeat(10, 1)
+    coins = torch.tensor(list(itertools.product([0.0, 1.0], repeat=2)), dtype=torch.float64).repeat(
+        10, 1
+    )
     xor = (coins[:, 0] != coins[:, 1]).double()
     assert [hsic(xor, coins[:, a]).item() for a in range(2)] == pytest.approx([0.0, 0.0], abs=1e-15)
     assert hsic(xor, coins, kernel_s="product").item() > 0.005
@@ -86,7 +91,11 @@ def test_gradients_at_ties(form: str, name: str, case: str) -> None:
 
     def value(a: torch.Tensor) -> torch.Tensor:
         kernels = {"kernel_z": KERNELS[name], "kernel_s": Gaussian(1.0)}
-        return normalized_hsic(a, s, **kernels) if form == "normalized" else hsic(a, s, estimator=form, **kernels)
+        return (
+            normalized_hsic(a, s, **kernels)
+            if form == "normalized"
+            else hsic(a, s, estimator=form, **kernels)
+        )
 
     (gradient,) = torch.autograd.grad(value(z), z)
     assert gradient.isfinite().all()
@@ -100,7 +109,9 @@ def test_float32_is_close_to_float64() -> None:
     z, s = correlated(1, 256, 0.7, 50)
     for estimator in ("biased", "unbiased"):
         exact = hsic(z, s, estimator=estimator)
-        assert abs(hsic(z.float(), s.float(), estimator=estimator) - exact).item() < 1e-7  # of about 1e-3
+        assert (
+            abs(hsic(z.float(), s.float(), estimator=estimator) - exact).item() < 1e-7
+        )  # of about 1e-3
     # Sums of millions of squares: float32 keeps 24 bits of each, and must not lose them one by one.
     z, s = correlated(1, 3000, 0.7, 2)
     k, l = (Gaussian(1.0)(x).numpy() for x in (z, s))
@@ -117,7 +128,8 @@ def test_loss() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "kind"), [("gaussian", Gaussian), ("laplacian", Laplacian), ("imq", InverseMultiquadric)]
+    ("name", "kind"),
+    [("gaussian", Gaussian), ("laplacian", Laplacian), ("imq", InverseMultiquadric)],
 )
 def test_a_kernel_may_be_given_by_name(name: str, kind: type) -> None:
     z, s = correlated(1, 12, 0.7, 2)
@@ -169,7 +181,9 @@ MISTAKES: list[tuple[Callable[..., Any], dict[str, Any], type[Exception], str]] 
 
 
 @pytest.mark.parametrize(("statistic", "options", "error", "text"), MISTAKES)
-def test_errors_say_what_to_do(statistic: Any, options: dict[str, Any], error: type[Exception], text: str) -> None:
+def test_errors_say_what_to_do(
+    statistic: Any, options: dict[str, Any], error: type[Exception], text: str
+) -> None:
     with pytest.raises(error, match=text):
         statistic(SIX, SIX, **options)
 

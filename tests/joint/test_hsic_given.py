@@ -20,7 +20,9 @@ Z, S = normal(1, 18, 2), normal(2, 18, 1)
 def test_what_depends_on_the_label_alone_is_zero() -> None:
     constant = LABELS.double()
     for form in ("biased", "normalized"):
-        assert conditional_hsic(constant, S, LABELS, estimator=form).item() == pytest.approx(0.0, abs=1e-12)
+        assert conditional_hsic(constant, S, LABELS, estimator=form).item() == pytest.approx(
+            0.0, abs=1e-12
+        )
     assert hsic(constant, LABELS.double()).item() > 0.01
 
 
@@ -60,14 +62,18 @@ def test_gradient(form: str, given: str) -> None:
     table = pd.DataFrame({"label": LABELS.numpy() % 2, "number": number.numpy()})
     c = {"labels": LABELS, "numbers": number, "both": table}[given]
     z = Z.clone().requires_grad_()
-    assert torch.autograd.gradcheck(lambda x: conditional_hsic(x, S, c, estimator=form, **KERNELS), (z,))
+    assert torch.autograd.gradcheck(
+        lambda x: conditional_hsic(x, S, c, estimator=form, **KERNELS), (z,)
+    )
 
 
 def test_batches_are_loops() -> None:
     z, s = normal(13, 3, 18, 2), normal(14, 3, 18, 1)
     for c in (LABELS, normal(15, 18)):
         together = conditional_hsic(z, s, c, estimator="normalized", **KERNELS)
-        alone = [conditional_hsic(z[i], s[i], c, estimator="normalized", **KERNELS) for i in range(3)]
+        alone = [
+            conditional_hsic(z[i], s[i], c, estimator="normalized", **KERNELS) for i in range(3)
+        ]
         torch.testing.assert_close(together, torch.stack(alone))
 
 
@@ -77,4 +83,7 @@ def test_small_groups_do_not_count() -> None:
     alone = (gram_z[:15, :15] * group_operator(codes[:15])(gram_s[:15, :15])).sum()
     found = (gram_z * group_operator(codes, minimum_rows=4)(gram_s)).sum()
     assert found.item() == pytest.approx(15 / 18 * alone.item())
-    assert [len(read_given(np.arange(n) % 3.0, n).groups()) for n in (15, 14)] == [3, 1]  # labels have five rows each
+    assert [len(read_given(np.arange(n) % 3.0, n).groups()) for n in (15, 14)] == [
+        3,
+        1,
+    ]  # labels have five rows each

@@ -21,12 +21,16 @@ METHODS = ["gamma", "spectral", "permutation"]
 ALL_METHODS = [*METHODS, "aggregated"]
 
 
-def rejections(seed: int, n: int, repetitions: int, *, method: str, d: int = 1, rho: float = 0.0, **settings) -> int:
+def rejections(
+    seed: int, n: int, repetitions: int, *, method: str, d: int = 1, rho: float = 0.0, **settings
+) -> int:
     generator = torch.Generator().manual_seed(seed + 1)
     count = 0
     for part in range(0, repetitions, 100):  # blocks keep the memory small
         z, s = correlated(1000 * seed + part, n, d=d, rho=rho, batch=(100,))
-        count += int(hsic_test(z, s, method=method, random_state=generator, **settings).reject.sum())
+        count += int(
+            hsic_test(z, s, method=method, random_state=generator, **settings).reject.sum()
+        )
     return count
 
 
@@ -39,7 +43,9 @@ def rejections(seed: int, n: int, repetitions: int, *, method: str, d: int = 1, 
         pytest.param(100, 50, 500, marks=pytest.mark.slow),
     ],
 )
-def test_level_is_inside_the_exact_99_percent_interval(method: str, n: int, d: int, repetitions: int) -> None:
+def test_level_is_inside_the_exact_99_percent_interval(
+    method: str, n: int, d: int, repetitions: int
+) -> None:
     # The default kernel at n = 100; at n = 300 a fixed one, since the medians take most of the time. With 19
     # permutations the level is exactly 1/20.
     kernels = {} if n == 100 else {"kernel_z": Gaussian(math.sqrt(d)), "kernel_s": Gaussian(1.0)}
@@ -52,7 +58,10 @@ def test_level_is_inside_the_exact_99_percent_interval(method: str, n: int, d: i
 @pytest.mark.parametrize("method", METHODS)
 def test_power_at_correlation_three_tenths(method: str, record_property) -> None:
     kernels = {"kernel_z": Gaussian(1.0), "kernel_s": Gaussian(1.0)}
-    power = {n: rejections(5, n, 100, method=method, rho=0.3, n_permutations=99, **kernels) / 100 for n in (100, 300)}
+    power = {
+        n: rejections(5, n, 100, method=method, rho=0.3, n_permutations=99, **kernels) / 100
+        for n in (100, 300)
+    }
     record_property("power", power)
     assert power[100] > 0.5
     assert power[300] > 0.95
@@ -62,7 +71,9 @@ def test_power_at_correlation_three_tenths(method: str, record_property) -> None
 def test_integer_ages_keep_the_level(method: str) -> None:
     generator = torch.Generator().manual_seed(0)
     z, s = correlated(6, 60, batch=(400,))
-    result = hsic_test(z.round(), (40 + 3 * s).round(), method=method, n_permutations=19, random_state=generator)
+    result = hsic_test(
+        z.round(), (40 + 3 * s).round(), method=method, n_permutations=19, random_state=generator
+    )
     low, high = stats.binom.interval(0.99, 400, 0.05)
     assert low <= int(result.reject.sum()) <= high
 
@@ -76,7 +87,9 @@ def test_gamma_follows_gretton_and_others() -> None:
     off = ~np.eye(n, dtype=bool)
     mean = (1 + k[off].mean() * l[off].mean() - k[off].mean() - l[off].mean()) / n
     squares = (((h @ k @ h) * (h @ l @ h)) / 6) ** 2
-    variance = 72 * (n - 4) * (n - 5) / n / (n - 1) / (n - 2) / (n - 3) * squares[off].sum() / n / (n - 1)
+    variance = (
+        72 * (n - 4) * (n - 5) / n / (n - 1) / (n - 2) / (n - 3) * squares[off].sum() / n / (n - 1)
+    )
     law = stats.gamma(mean**2 / variance, scale=n * variance / mean)
     assert result.pvalue.item() == pytest.approx(law.sf(result.statistic.item()), rel=1e-9)
     assert result.threshold.item() == pytest.approx(law.ppf(0.95), rel=1e-9)
@@ -93,7 +106,9 @@ def test_spectral_fit_is_pearsons_with_moments_by_brute_force() -> None:
     weights = torch.outer(torch.linalg.eigvalsh(k), torch.linalg.eigvalsh(l)).flatten()
     # The r-th cumulant of a weighted sum of χ²₁ variables is 2^(r−1) (r − 1)! Σ w^r.
     skewness = 8 * weights.pow(3).sum() / (2 * weights.square().sum()).pow(1.5)
-    law = stats.pearson3(skewness.item(), loc=null.mean().item(), scale=null.std(correction=0).item())
+    law = stats.pearson3(
+        skewness.item(), loc=null.mean().item(), scale=null.std(correction=0).item()
+    )
     result = hsic_test(z, s, method="spectral", kernel_z=kernel_z, kernel_s=kernel_s)
     assert result.threshold.item() == pytest.approx(law.isf(0.05), rel=1e-8)
     assert result.pvalue.item() == pytest.approx(law.sf(result.statistic.item()), rel=1e-8)
@@ -106,7 +121,12 @@ def test_permutation_p_value_equals_a_loop(d: int, p: int) -> None:
     s = torch.randn(2, 30, p, generator=g, dtype=torch.float64) + 0.4 * z[..., :1]
     kernels = {"kernel_z": Gaussian(3.0 * d**0.5), "kernel_s": Gaussian(3.0 * p**0.5)}
     result = hsic_test(
-        z, s, method="permutation", n_permutations=199, random_state=torch.Generator().manual_seed(14), **kernels
+        z,
+        s,
+        method="permutation",
+        n_permutations=199,
+        random_state=torch.Generator().manual_seed(14),
+        **kernels,
     )
     keys = torch.rand(2, 199, 30, generator=torch.Generator().manual_seed(14), dtype=torch.float64)
     for i in range(2):
@@ -114,7 +134,9 @@ def test_permutation_p_value_equals_a_loop(d: int, p: int) -> None:
         null = torch.stack([hsic(z[i], s[i][order], **kernels) for order in keys[i].argsort(-1)])
         expected = (1 + (null >= observed).sum().item()) / 200
         assert result.pvalue[i].item() == pytest.approx(expected, abs=1e-12)
-        assert result.threshold[i].item() == pytest.approx(30 * null.sort().values[-10].item(), rel=1e-8)
+        assert result.threshold[i].item() == pytest.approx(
+            30 * null.sort().values[-10].item(), rel=1e-8
+        )
 
 
 @given(
@@ -126,9 +148,13 @@ def test_permutation_p_value_equals_a_loop(d: int, p: int) -> None:
 def test_p_value_threshold_and_statistic_tell_one_story(values, method, alpha, kernel) -> None:
     z = torch.tensor([[float(a)] for a, _ in values], dtype=torch.float64)
     s = torch.tensor([[float(b)] for _, b in values], dtype=torch.float64)
-    result = hsic_test(z, s, method=method, alpha=alpha, kernel_z=kernel, kernel_s=kernel, n_permutations=39)
+    result = hsic_test(
+        z, s, method=method, alpha=alpha, kernel_z=kernel, kernel_s=kernel, n_permutations=39
+    )
     assert 0 <= result.pvalue <= 1
-    assert result.hsic.item() == pytest.approx(hsic(z, s, kernel_z=kernel, kernel_s=kernel).item(), abs=1e-12)
+    assert result.hsic.item() == pytest.approx(
+        hsic(z, s, kernel_z=kernel, kernel_s=kernel).item(), abs=1e-12
+    )
     if method != "aggregated":
         assert result.statistic.item() == pytest.approx(len(values) * result.hsic.item(), rel=1e-12)
     if abs(result.statistic - result.threshold) > 2e-6 * abs(result.statistic):
@@ -150,7 +176,13 @@ def test_a_constant_has_p_value_one(method: str, kernel) -> None:
 def test_batch_shapes_and_dtypes(method: str) -> None:
     z, s = correlated(16, 20, d=2, rho=0.5, batch=(2, 3))
     result = hsic_test(z, s, method=method)
-    assert result.pvalue.shape == result.threshold.shape == result.hsic.shape == result.reject.shape == (2, 3)
+    assert (
+        result.pvalue.shape
+        == result.threshold.shape
+        == result.hsic.shape
+        == result.reject.shape
+        == (2, 3)
+    )
     assert hsic_test(z, s[0, 0], method=method).pvalue.shape == (2, 3)
     assert (result.method, result.alpha) == (method, 0.05)
     if method in ("gamma", "spectral"):
@@ -205,9 +237,17 @@ def test_the_windows_are_those_of_kernels_with_a_bandwidth() -> None:
     z = torch.linspace(-1.0, 1.0, 60, dtype=torch.float64)
     options = {"method": "aggregated", "random_state": 0}
     library, own = (
-        hsic_test(z, torch.cos(8 * z), kernel_z=kind(0.7), kernel_s=kind(0.7), **options) for kind in (Gaussian, Own)
+        hsic_test(z, torch.cos(8 * z), kernel_z=kind(0.7), kernel_s=kind(0.7), **options)
+        for kind in (Gaussian, Own)
     )
     assert float(own.pvalue) == float(library.pvalue)
-    assert windows("aggregated", (2.0, 1.0), Distance(), Product([Categorical(), Linear()]))[0] == (1.0,)
-    assert windows("aggregated", (2.0, 1.0), Distance(), Product([Categorical(), Own(1.0)]))[0] == (2.0, 1.0)
-    assert scaled(Product([Gaussian(0.5), Categorical()]), (4.0,)) == [Product([Gaussian(2.0), Categorical()])]
+    assert windows("aggregated", (2.0, 1.0), Distance(), Product([Categorical(), Linear()]))[0] == (
+        1.0,
+    )
+    assert windows("aggregated", (2.0, 1.0), Distance(), Product([Categorical(), Own(1.0)]))[0] == (
+        2.0,
+        1.0,
+    )
+    assert scaled(Product([Gaussian(0.5), Categorical()]), (4.0,)) == [
+        Product([Gaussian(2.0), Categorical()])
+    ]

@@ -58,7 +58,9 @@ def test_the_test_is_a_loop_over_factors_and_orders(d: int) -> None:
     z = normal(2, 15, d) + 0.7 * s
     orders = random_orders(39, 15, torch.Generator().manual_seed(3))[1:]
     largest = by_hand(z, s, orders)
-    result = hsic_test(z, s, method="aggregated", n_permutations=39, random_state=torch.Generator().manual_seed(3))
+    result = hsic_test(
+        z, s, method="aggregated", n_permutations=39, random_state=torch.Generator().manual_seed(3)
+    )
     assert result.statistic.item() == pytest.approx(largest[0], rel=1e-6)
     assert result.pvalue.item() == (largest >= largest[0] - 1e-9).mean()
     assert result.threshold.item() == pytest.approx(np.sort(largest[1:])[-2], rel=1e-6)
@@ -93,9 +95,13 @@ def test_kernels_without_a_bandwidth_give_the_permutation_test() -> None:
     s = normal(15, 30, 1)
     z = normal(16, 30, 2) + 0.4 * s
     options = {"kernel_z": Distance(), "kernel_s": Distance(), "n_permutations": 99}
-    result = hsic_test(z, s, method="aggregated", random_state=torch.Generator().manual_seed(1), **options)
+    result = hsic_test(
+        z, s, method="aggregated", random_state=torch.Generator().manual_seed(1), **options
+    )
     orders = random_orders(99, 30, torch.Generator().manual_seed(1))[1:]
-    null = torch.stack([hsic(z, s[order], kernel_z=Distance(), kernel_s=Distance()) for order in orders])
+    null = torch.stack(
+        [hsic(z, s[order], kernel_z=Distance(), kernel_s=Distance()) for order in orders]
+    )
     expected = (1 + (null >= hsic(z, s, kernel_z=Distance(), kernel_s=Distance())).sum()) / 100
     assert result.pvalue.item() == pytest.approx(expected.item())
 
@@ -109,13 +115,21 @@ def test_a_mixed_attribute_is_tested_with_a_product_kernel() -> None:
     kernel = Product([Gaussian(median_bandwidth(age)), Categorical()])
     table = pd.DataFrame({"age": age.numpy(), "sex": np.where(sex > 0, "f", "m")})
     assert hsic(z, table).item() == pytest.approx(hsic(z, mixed, kernel_s=kernel).item())
-    assert bool(hsic_test(z, table, method="aggregated", clusters=torch.arange(80) // 2, n_permutations=99).reject)
+    assert bool(
+        hsic_test(
+            z, table, method="aggregated", clusters=torch.arange(80) // 2, n_permutations=99
+        ).reject
+    )
     for given in (None, torch.arange(80) // 2 % 2):
         options = {"given": given, "method": "aggregated", "n_permutations": 99}
         result = hsic_test(z, mixed, kernel_s=kernel, **options)
         assert bool(result.reject)
-        assert hsic_test(z, table, **options).statistic.item() == pytest.approx(result.statistic.item())
-    assert not hsic_test(z, sex, method="aggregated", kernel_s=Categorical(), n_permutations=99).reject
+        assert hsic_test(z, table, **options).statistic.item() == pytest.approx(
+            result.statistic.item()
+        )
+    assert not hsic_test(
+        z, sex, method="aggregated", kernel_s=Categorical(), n_permutations=99
+    ).reject
 
 
 def test_two_rows_tie_in_every_order() -> None:
@@ -127,7 +141,9 @@ def test_rounding_is_no_evidence_where_no_order_changes_anything() -> None:
     """All labels of Z differ, so K̃ = H and every order of S has the same statistic up to rounding."""
     labels = torch.arange(40, dtype=torch.float64)
     for seed in range(3):
-        result = hsic_test(labels, normal(seed, 40), method="aggregated", kernel_z=Categorical(), n_permutations=39)
+        result = hsic_test(
+            labels, normal(seed, 40), method="aggregated", kernel_z=Categorical(), n_permutations=39
+        )
         assert result.pvalue.item() == 1.0
 
 
@@ -139,13 +155,23 @@ def test_an_empty_batch_is_empty() -> None:
 def test_each_sample_of_a_batch_is_standardized_alone() -> None:
     s = normal(17, 2, 20, 1)
     z = s + normal(18, 2, 20, 1)
-    both = hsic_test(z, s, method="aggregated", n_permutations=39, random_state=torch.Generator().manual_seed(2))
-    first = hsic_test(z[0], s[0], method="aggregated", n_permutations=39, random_state=torch.Generator().manual_seed(2))
+    both = hsic_test(
+        z, s, method="aggregated", n_permutations=39, random_state=torch.Generator().manual_seed(2)
+    )
+    first = hsic_test(
+        z[0],
+        s[0],
+        method="aggregated",
+        n_permutations=39,
+        random_state=torch.Generator().manual_seed(2),
+    )
     assert both.statistic[0].item() == pytest.approx(first.statistic.item())
 
 
 @pytest.mark.parametrize("count", [1, 3])
-@pytest.mark.parametrize(("n", "kernel"), [(300, Gaussian(0.3)), (300, Laplacian(0.3)), (60, Gaussian(0.3))])
+@pytest.mark.parametrize(
+    ("n", "kernel"), [(300, Gaussian(0.3)), (300, Laplacian(0.3)), (60, Gaussian(0.3))]
+)
 def test_factors_give_the_statistics_of_the_definition(n: int, kernel: Kernel, count: int) -> None:
     """Gaussian windows have a low rank, those of a Laplacian do not, and few rows are looked up."""
     draw = torch.Generator().manual_seed(0)
@@ -159,9 +185,14 @@ def test_factors_give_the_statistics_of_the_definition(n: int, kernel: Kernel, c
     )
     order = random_orders(20, n, draw, strata)
     products = [[a * b[p][:, p] for a, b in zip(k, l, strict=True)] for p in order]
-    pooled = torch.tensor([[both.sum() / n for both in own] for own in products], dtype=torch.float64)
+    pooled = torch.tensor(
+        [[both.sum() / n for both in own] for own in products], dtype=torch.float64
+    )
     by_value = torch.tensor(
-        [[sum(both[rows][:, rows].sum() / len(rows) for rows in groups) for both in own] for own in products],
+        [
+            [sum(both[rows][:, rows].sum() / len(rows) for rows in groups) for both in own]
+            for own in products
+        ],
         dtype=torch.float64,
     )
     found = row_statistics(k, l, groups, order)

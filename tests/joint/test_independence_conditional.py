@@ -49,7 +49,9 @@ def test_what_is_constant_in_a_group_becomes_zero() -> None:
     assert within_kernel(Gaussian(2.0), x, groups)[0] is x
 
 
-def both_statistics(z: np.ndarray, s: np.ndarray, code: np.ndarray, factor: float, sigmas: tuple[float, float]):
+def both_statistics(
+    z: np.ndarray, s: np.ndarray, code: np.ndarray, factor: float, sigmas: tuple[float, float]
+):
     """Return n times the two statistics from their definitions, with feature means by group."""
     n = len(z)
     k, l = (
@@ -61,7 +63,9 @@ def both_statistics(z: np.ndarray, s: np.ndarray, code: np.ndarray, factor: floa
         member = (code == g).astype(float)
         center -= np.outer(member, member) / member.sum()
     k, l = center @ k @ center, center @ l @ center
-    by_value = sum((k * l)[np.ix_(code == g, code == g)].sum() / (code == g).sum() for g in np.unique(code))
+    by_value = sum(
+        (k * l)[np.ix_(code == g, code == g)].sum() / (code == g).sum() for g in np.unique(code)
+    )
     return by_value, (k * l).sum() / n
 
 
@@ -83,7 +87,9 @@ def test_the_aggregated_test_is_a_loop_over_orders_within_groups() -> None:
     ])  # fmt: skip
     root = np.cbrt(values)
     largest = ((root - root.mean(0)) / root.std(0)).max(1)
-    result = hsic_test(z, s, given=code, n_permutations=19, random_state=torch.Generator().manual_seed(4))
+    result = hsic_test(
+        z, s, given=code, n_permutations=19, random_state=torch.Generator().manual_seed(4)
+    )
     assert result.method == "aggregated"
     assert result.statistic.item() == pytest.approx(largest[0], rel=1e-6)
     assert result.pvalue.item() == (largest >= largest[0] - 1e-9).mean()
@@ -94,7 +100,9 @@ def test_the_statistic_is_the_mean_of_the_groups_by_share() -> None:
     code = labels(5, 40, 2)
     z, s = normal(6, 40, 2), normal(7, 40, 1)
     kernels = {"kernel_z": Gaussian(1.3), "kernel_s": Gaussian(0.8)}
-    share = [(code == g).double().mean() * hsic(z[code == g], s[code == g], **kernels) for g in range(2)]
+    share = [
+        (code == g).double().mean() * hsic(z[code == g], s[code == g], **kernels) for g in range(2)
+    ]
     for method in ("gamma", "spectral", "permutation", "aggregated"):
         result = hsic_test(z, s, given=code, method=method, n_permutations=19, **kernels)
         assert result.hsic.item() == pytest.approx(sum(share).item())
@@ -107,7 +115,10 @@ def test_level_is_exact_within_groups_where_z_and_s_depend_on_the_group(rows: in
     """With 19 permutations the level is 1/20; without ``given`` every sample is rejected."""
     draws = 200 if rows == 24 else 20
     code = torch.arange(rows) % 3
-    z, s = normal(10, draws, rows, 1) + 3 * code.unsqueeze(-1), normal(11, draws, rows, 1) + 3 * code.unsqueeze(-1)
+    z, s = (
+        normal(10, draws, rows, 1) + 3 * code.unsqueeze(-1),
+        normal(11, draws, rows, 1) + 3 * code.unsqueeze(-1),
+    )
     method = "aggregated" if rows == 24 else "permutation"
     rejected = int(hsic_test(z, s, given=code, method=method, n_permutations=19).reject.sum())
     low, high = stats.binom.interval(0.99, draws, 0.05)
@@ -119,7 +130,11 @@ def test_dependence_is_found_if_it_is_alike_or_opposite_in_the_groups() -> None:
     code = torch.arange(150) % 3
     e = normal(12, 150)
     for effect in (0.6 * e, 0.8 * (code - 1) * e):
-        assert bool(hsic_test(code + e, code + effect + normal(13, 150), given=code, n_permutations=99).reject)
+        assert bool(
+            hsic_test(
+                code + e, code + effect + normal(13, 150), given=code, n_permutations=99
+            ).reject
+        )
 
 
 def test_many_small_groups_are_pooled() -> None:
@@ -159,18 +174,32 @@ def test_the_features_of_a_large_sample_give_the_statistics_of_the_gram_matrices
 @pytest.mark.parametrize("rows", [40, 1100])
 def test_what_is_constant_within_groups_has_p_value_one(rows: int) -> None:
     code = torch.arange(rows) % 2
-    result = hsic_test(code, normal(51, rows), given=code, kernel_z=Gaussian(1.0), n_permutations=19)
-    assert (result.statistic.item(), result.threshold.item(), result.pvalue.item()) == (0.0, 0.0, 1.0)
+    result = hsic_test(
+        code, normal(51, rows), given=code, kernel_z=Gaussian(1.0), n_permutations=19
+    )
+    assert (result.statistic.item(), result.threshold.item(), result.pvalue.item()) == (
+        0.0,
+        0.0,
+        1.0,
+    )
 
 
 def test_clusters_are_exchanged_within_groups() -> None:
     code = (torch.arange(60) // 2) % 2
     clusters = torch.arange(60) // 2
     groups = read_given(code, 60).groups()
-    order = random_orders(5, 60, torch.Generator().manual_seed(0), group_strata(groups, 60, clusters.numpy()))
+    order = random_orders(
+        5, 60, torch.Generator().manual_seed(0), group_strata(groups, 60, clusters.numpy())
+    )
     assert all(torch.equal(code[row], code) for row in order)
     assert all(torch.equal(row.reshape(30, 2)[:, 0] + 1, row.reshape(30, 2)[:, 1]) for row in order)
-    assert 0 < hsic_test(normal(21, 60), normal(22, 60), given=code, clusters=clusters, n_permutations=19).pvalue <= 1
+    assert (
+        0
+        < hsic_test(
+            normal(21, 60), normal(22, 60), given=code, clusters=clusters, n_permutations=19
+        ).pvalue
+        <= 1
+    )
 
 
 # A continuous C ------------------------------------------------------------------------------------------------------
@@ -208,11 +237,15 @@ def test_signs_of_residual_products_by_hand() -> None:
         n_permutations=59, random_state=torch.Generator().manual_seed(5),
     )  # fmt: skip
     assert result.statistic.item() == pytest.approx(matrix.sum().item(), rel=1e-5)
-    signs = torch.randint(0, 2, (n, 59), generator=torch.Generator().manual_seed(5)).double() * 2 - 1
+    signs = (
+        torch.randint(0, 2, (n, 59), generator=torch.Generator().manual_seed(5)).double() * 2 - 1
+    )
     scaled = signs * (kept_z * kept_s).pow(-0.25).unsqueeze(-1)
     null = torch.einsum("ib,ij,jb->b", scaled, matrix, scaled)
     assert result.pvalue.item() == pytest.approx((1 + (null >= matrix.sum()).sum()).item() / 60)
-    gamma = hsic_test(z, s, given=c, method="gamma", kernel_z=Gaussian(sigmas[0]), kernel_s=Gaussian(sigmas[1]))
+    gamma = hsic_test(
+        z, s, given=c, method="gamma", kernel_z=Gaussian(sigmas[0]), kernel_s=Gaussian(sigmas[1])
+    )
     corrected = matrix / ((kept_z * kept_s).pow(0.25).unsqueeze(-1) * (kept_z * kept_s).pow(0.25))
     mean, variance = corrected.trace().item(), 2 * corrected.square().sum().item()
     expected = stats.gamma.sf(matrix.sum().item(), mean**2 / variance, scale=variance / mean)
@@ -232,13 +265,18 @@ def test_functions_of_several_columns_are_orthonormal() -> None:
         functions.mT @ functions, torch.eye(functions.shape[1]).double(), rtol=0, atol=10 * rounding
     )
     fit = fitted([lambda rows: c[rows, :1] + 5.0], regression, parts)[0]
-    assert fit.residual(c[:, :1] + 5.0, functions).square().mean() < 0.1  # five would leave 25 of a constant
+    assert (
+        fit.residual(c[:, :1] + 5.0, functions).square().mean() < 0.1
+    )  # five would leave 25 of a constant
 
 
 def test_level_holds_where_z_and_s_follow_a_common_cause() -> None:
     """Forty samples; a plain test rejects nearly all of them. ``levels_and_power`` has many more."""
     c = normal(26, 40, 40, 1)
-    z, s = torch.sin(2 * c) + 0.4 * normal(27, 40, 40, 1), torch.sin(2 * c) + 0.4 * normal(28, 40, 40, 1)
+    z, s = (
+        torch.sin(2 * c) + 0.4 * normal(27, 40, 40, 1),
+        torch.sin(2 * c) + 0.4 * normal(28, 40, 40, 1),
+    )
     rejected = int(hsic_test(z, s, given=c, method="gamma").reject.sum())
     assert rejected <= stats.binom.ppf(0.995, 40, 0.05)
     assert int(hsic_test(z, s).reject.sum()) > 35
@@ -269,7 +307,9 @@ def test_each_group_of_a_mixed_condition_has_its_own_regression() -> None:
 def test_units_and_monotone_maps_of_the_condition_change_nothing() -> None:
     c = normal(35, 50)
     z, s = c + normal(36, 50), c + normal(37, 50)
-    results = [hsic_test(z, s, given=value, n_permutations=19).pvalue for value in (c, 1e6 * c, c.exp())]
+    results = [
+        hsic_test(z, s, given=value, n_permutations=19).pvalue for value in (c, 1e6 * c, c.exp())
+    ]
     assert results[0] == results[1] == results[2]
 
 
@@ -301,10 +341,15 @@ def test_a_constant_argument_has_p_value_one() -> None:
     code = torch.arange(40) % 2
     for c in (code, normal(38, 40)):
         for method in ("gamma", "spectral", "permutation", "aggregated"):
-            result = hsic_test(torch.ones(40), normal(39, 40), given=c, method=method, n_permutations=19)
+            result = hsic_test(
+                torch.ones(40), normal(39, 40), given=c, method=method, n_permutations=19
+            )
             assert (result.pvalue.item(), result.statistic.item()) == (1.0, 0.0)
     scores = read_given(normal(38, 40), 40).numbers
-    for function, c in ((0.1 * code, code), (scores, scores)):  # a function of C is constant given C
+    for function, c in (
+        (0.1 * code, code),
+        (scores, scores),
+    ):  # a function of C is constant given C
         assert hsic_test(function, normal(39, 40), given=c, n_permutations=19).pvalue.item() == 1.0
 
 
@@ -313,5 +358,8 @@ def test_batches_are_loops() -> None:
     for c in (labels(42, 30, 2), normal(43, 30), normal(44, 3, 30), normal(45, 3, 30, 2)):
         together = hsic_test(z, s, given=c, method="spectral")
         own = c if c.ndim == 1 else None
-        alone = [hsic_test(z[i], s[i], given=c[i] if own is None else own, method="spectral").pvalue for i in range(3)]
+        alone = [
+            hsic_test(z[i], s[i], given=c[i] if own is None else own, method="spectral").pvalue
+            for i in range(3)
+        ]
         torch.testing.assert_close(together.pvalue, torch.stack(alone))

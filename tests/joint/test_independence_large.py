@@ -15,7 +15,13 @@ from scipy import stats
 from frhsic_core.joint import hsic, hsic_test
 from frhsic_core.joint._contraction import center
 from frhsic_core.joint._independence import fits, permutation
-from frhsic_core.joint._independence.permutation import JointFeatures, bin_statistics, bins_of, cells, random_orders
+from frhsic_core.joint._independence.permutation import (
+    JointFeatures,
+    bin_statistics,
+    bins_of,
+    cells,
+    random_orders,
+)
 from frhsic_core.kernels import Categorical, Distance, Gaussian, Linear, median_bandwidth
 
 SIZES: list[int] = []
@@ -107,7 +113,9 @@ def test_features_give_the_centered_gram_matrices(name: str) -> None:
         gram = kernel(x)
         gram = gram - gram.mean(0) - gram.mean(1, keepdim=True) + gram.mean()
         values = found(every, w)
-        torch.testing.assert_close(values, joint @ found.maps[w], rtol=1e-6, atol=1e-7 * float(values.abs().max()))
+        torch.testing.assert_close(
+            values, joint @ found.maps[w], rtol=1e-6, atol=1e-7 * float(values.abs().max())
+        )
         values = values - values.mean(0)
         assert ((values @ values.mT - gram).abs().max() / gram.abs().max()).item() < error
     assert not found.constant.any()
@@ -116,7 +124,9 @@ def test_features_give_the_centered_gram_matrices(name: str) -> None:
 # Bins ----------------------------------------------------------------------------------------------------------------
 
 
-def whole_order(n: int, sets: list[torch.Tensor], orders: list[torch.Tensor], b: int) -> torch.Tensor:
+def whole_order(
+    n: int, sets: list[torch.Tensor], orders: list[torch.Tensor], b: int
+) -> torch.Tensor:
     order = torch.arange(n)
     for rows, moved in zip(sets, orders, strict=True):
         order[rows.flatten()] = rows[moved[b]].flatten()
@@ -125,15 +135,25 @@ def whole_order(n: int, sets: list[torch.Tensor], orders: list[torch.Tensor], b:
 
 @pytest.mark.parametrize("few_rows", [True, False])
 @pytest.mark.parametrize("kind", ["rows", "clusters", "groups"])
-def test_permuted_bins_are_a_loop_over_hsic(kind: str, few_rows: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_permuted_bins_are_a_loop_over_hsic(
+    kind: str, few_rows: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(permutation, "_FEATURE_ROWS", 20)
-    monkeypatch.setattr(permutation, "BINS", 32 if few_rows else 0)  # features of each window, or a common basis
+    monkeypatch.setattr(
+        permutation, "BINS", 32 if few_rows else 0
+    )  # features of each window, or a common basis
     n = 83
     z, s = sample(1, n, 2, 0.3)
     labels = torch.cat(
-        [torch.arange(20).repeat_interleave(3), 20 + torch.arange(11).repeat_interleave(2), torch.ones(1) * 99]
+        [
+            torch.arange(20).repeat_interleave(3),
+            20 + torch.arange(11).repeat_interleave(2),
+            torch.ones(1) * 99,
+        ]
     )
-    groups = [torch.arange(n)] if kind != "groups" else [torch.arange(0, n, 2), torch.arange(1, n, 2)]
+    groups = (
+        [torch.arange(n)] if kind != "groups" else [torch.arange(0, n, 2), torch.arange(1, n, 2)]
+    )
     strata = permutation.group_strata(groups, n, labels.numpy() if kind == "clusters" else None)
     factors = (1.0, 0.5)
     g = torch.Generator().manual_seed(3)
@@ -148,8 +168,12 @@ def test_permuted_bins_are_a_loop_over_hsic(kind: str, few_rows: bool, monkeypat
     for b, (w, factor) in itertools.product(range(7), enumerate(factors)):
         order = whole_order(n, sets, orders, b)
         assert order.sort().values.equal(torch.arange(n))
-        if kind == "clusters":  # a cluster arrives whole: its rows come from one cluster of its size
-            assert all(len(set(labels[order[labels == label]].tolist())) == 1 for label in labels.unique())
+        if (
+            kind == "clusters"
+        ):  # a cluster arrives whole: its rows come from one cluster of its size
+            assert all(
+                len(set(labels[order[labels == label]].tolist())) == 1 for label in labels.unique()
+            )
         kernels = {"kernel_z": Gaussian(factor), "kernel_s": Gaussian(0.7 * factor)}
         moved = s[order]
         value = sum(len(rows) * hsic(z[rows], moved[rows], **kernels).item() for rows in groups)
@@ -159,15 +183,23 @@ def test_permuted_bins_are_a_loop_over_hsic(kind: str, few_rows: bool, monkeypat
         else:
             member = torch.eye(2, dtype=torch.float64)[torch.arange(n) % 2]
             center = torch.eye(n, dtype=torch.float64) - member @ (member / member.sum(0)).mT
-            k, l = center @ Gaussian(factor)(z) @ center, center @ Gaussian(0.7 * factor)(moved) @ center
+            k, l = (
+                center @ Gaussian(factor)(z) @ center,
+                center @ Gaussian(0.7 * factor)(moved) @ center,
+            )
             assert pooled[b, w].item() == pytest.approx((k * l).sum().item() / n, rel=1e-9)
     assert (whole_order(n, sets, orders, 0) == torch.arange(n)).all()
-    assert any((whole_order(n, sets, orders, b) != torch.arange(n)).double().mean() > 0.4 for b in range(1, 7))
+    assert any(
+        (whole_order(n, sets, orders, b) != torch.arange(n)).double().mean() > 0.4
+        for b in range(1, 7)
+    )
 
 
 def test_bins_are_random_and_nearly_all_rows_move() -> None:
     rows = [torch.arange(5003).unsqueeze(-1)]
-    assert [tuple(part.shape) for part in bins_of(5003, torch.Generator().manual_seed(0), rows)] == [(32, 156)]
+    assert [
+        tuple(part.shape) for part in bins_of(5003, torch.Generator().manual_seed(0), rows)
+    ] == [(32, 156)]
     sets = bins_of(5003, torch.Generator().manual_seed(0), rows, bins=8)
     assert [tuple(part.shape) for part in sets] == [(8, 156)] * 4
     assert len(torch.cat([part.flatten() for part in sets]).unique()) == 4 * 8 * 156
@@ -184,12 +216,21 @@ def test_fits_are_those_of_whole_matrices(method: str, d: int) -> None:
     few = torch.linspace(0, 119, 25).round().long()
     kernels = [Gaussian(median_bandwidth(x)) for x in (z, s)]
     k, l = (center(kernel(x)) for kernel, x in zip(kernels, (z, s), strict=True))
-    shapes = [fits.cubic_shape(center(kernel(x[few]))) for kernel, x in zip(kernels, (z, s), strict=True)]
+    shapes = [
+        fits.cubic_shape(center(kernel(x[few]))) for kernel, x in zip(kernels, (z, s), strict=True)
+    ]
     grams = torch.stack([k, l])
     diagonals = grams.diagonal(dim1=-2, dim2=-1)
-    sums = diagonals.sum(-1), grams.square().sum((-2, -1)), diagonals.square().sum(-1), torch.stack(shapes)
+    sums = (
+        diagonals.sum(-1),
+        grams.square().sum((-2, -1)),
+        diagonals.square().sum(-1),
+        torch.stack(shapes),
+    )
     squares = (k * l).square()
-    whole = fits.PairSums(grams.amax((-2, -1)), *sums, (k * l).sum(), squares.sum() - squares.trace())
+    whole = fits.PairSums(
+        grams.amax((-2, -1)), *sums, (k * l).sum(), squares.sum() - squares.trace()
+    )
     statistic = whole.product / 120
     pvalue, threshold = fits.fitted_gamma(statistic, *whole.fitted(method, 120.0), 0.05)
     assert streamed.statistic.item() == pytest.approx(statistic.item(), rel=1e-10)
@@ -202,7 +243,9 @@ def test_fits_are_those_of_whole_matrices(method: str, d: int) -> None:
 def test_no_matrix_of_all_pairs_is_ever_made(method: str) -> None:
     z, s = sample(6, 200, 2, 0.5)
     SIZES.clear()
-    result = hsic_test(z, s, method=method, kernel_z=Recorded(1.0), kernel_s=Recorded(1.0), n_permutations=19)
+    result = hsic_test(
+        z, s, method=method, kernel_z=Recorded(1.0), kernel_s=Recorded(1.0), n_permutations=19
+    )
     exact = hsic(z, s, kernel_z=Gaussian(1.0), kernel_s=Gaussian(1.0)).item()
     assert result.hsic.item() == pytest.approx(exact, rel=1e-9)
     assert bool(result.reject)
@@ -216,7 +259,11 @@ def test_large_samples_with_constants_and_batches(method: str) -> None:
     constant = torch.full_like(s, 0.3)
     for kernel in (None, Linear()):
         result = hsic_test(z, constant, method=method, kernel_s=kernel, n_permutations=19)
-        assert (result.statistic.item(), result.pvalue.item(), result.threshold.item()) == (0.0, 1.0, 0.0)
+        assert (result.statistic.item(), result.pvalue.item(), result.threshold.item()) == (
+            0.0,
+            1.0,
+            0.0,
+        )
     stack = hsic_test(torch.stack([z, 2 * z]), s, method=method, n_permutations=19)
     assert stack.pvalue.shape == stack.statistic.shape == (2,)
     assert stack.hsic[0].item() == pytest.approx(stack.hsic[1].item(), rel=1e-9)
@@ -227,13 +274,19 @@ def test_large_samples_with_constants_and_batches(method: str) -> None:
 @pytest.mark.usefixtures("small_limits")
 @pytest.mark.parametrize("columns", [1, 2])
 @pytest.mark.parametrize("method", ["permutation", "aggregated"])
-def test_permuted_bins_keep_the_level(method: str, columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_permuted_bins_keep_the_level(
+    method: str, columns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Sorted rows, so that bins which are not random would be far from exchangeable."""
     monkeypatch.setattr(permutation, "_FEATURE_ROWS", 1000)
     monkeypatch.setattr(permutation, "BINS", 16)
     draws = 600
     g = torch.Generator().manual_seed(8)
-    z, s = torch.randn(2, draws, 51, columns, generator=g, dtype=torch.float64).sort(-2).values.unbind()
+    z, s = (
+        torch.randn(2, draws, 51, columns, generator=g, dtype=torch.float64)
+        .sort(-2)
+        .values.unbind()
+    )
     order = random_orders(draws, 51, g)[1:].unsqueeze(-1)
     s = s.gather(1, order.expand(-1, -1, columns))
     rejected = int(hsic_test(z, s, method=method, n_permutations=19, random_state=g).reject.sum())
@@ -267,39 +320,59 @@ KINDS = {
     "categories": lambda s: (s.round(), Categorical()),
     "heavy tails": lambda s: (s.sinh().sinh(), None),
     "two columns": lambda s: (torch.cat([s, s.flip(0)], 1), None),
-    "distances": lambda s: (torch.cat([s, s.flip(0)], 1), Distance()),  # 512 landmarks leave out up to 3 %
+    "distances": lambda s: (
+        torch.cat([s, s.flip(0)], 1),
+        Distance(),
+    ),  # 512 landmarks leave out up to 3 %
 }
 
 
-@pytest.mark.parametrize("name", [*list(KINDS)[:-1], pytest.param("distances", marks=pytest.mark.slow)])
-def test_bins_and_features_give_the_pvalue_of_rows_and_kernels(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "name", [*list(KINDS)[:-1], pytest.param("distances", marks=pytest.mark.slow)]
+)
+def test_bins_and_features_give_the_pvalue_of_rows_and_kernels(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Two draws of 999 permutations of one statistic: p-values differ by chance alone.
 
     The critical value also depends on which rows share a bin.
     """
     z, s = sample(13, 1300, 1, 0.03)
     s, kernel_s = KINDS[name](s)
-    options = {"method": "permutation", "kernel_s": kernel_s, "n_permutations": 999, "random_state": 3}
+    options = {
+        "method": "permutation",
+        "kernel_s": kernel_s,
+        "n_permutations": 999,
+        "random_state": 3,
+    }
     many = hsic_test(z, s, **options)
-    with monkeypatch.context() as few:  # of the aggregated test only HSIC is compared, which is the exact one
+    with (
+        monkeypatch.context() as few
+    ):  # of the aggregated test only HSIC is compared, which is the exact one
         few.setattr(permutation, "LANDMARKS", 64)
         several = hsic_test(z, s, **options | {"method": "aggregated", "n_permutations": 99})
     monkeypatch.setattr(permutation, "SMALL_ROWS", 10**4)
     rows = hsic_test(z, s, **options)
     p = rows.pvalue.item()
     assert many.pvalue.item() == pytest.approx(p, abs=5 * (2 * p * (1 - p) / 999) ** 0.5 + 0.002)
-    assert many.statistic.item() == pytest.approx(rows.statistic.item(), rel=0.03 if name == "distances" else 0.01)
+    assert many.statistic.item() == pytest.approx(
+        rows.statistic.item(), rel=0.03 if name == "distances" else 0.01
+    )
     # Two relative standard errors for the kind with the widest null distribution, two values (a gamma of shape 0.86).
     # The 0.95 quantile q of 999 draws has the error sqrt(0.05 * 0.95 / 999) / (q f(q)) = 4.6 %, two quantiles 6.5 %.
     # Which rows share a bin adds at most 8.9 %, that of a chi-squared variable: with 32 bins of 31 rows the variance
     # over the orders has the relative variance 2 (2 * 32 + 31) / (31 * 32**2), and the squared mean has 2 / 32**2.
     assert many.threshold.item() == pytest.approx(rows.threshold.item(), rel=0.22)
     exact = hsic(z, s, kernel_s=kernel_s).item()
-    assert [found.hsic.item() for found in (many, several)] == pytest.approx([exact, exact], rel=1e-9)
+    assert [found.hsic.item() for found in (many, several)] == pytest.approx(
+        [exact, exact], rel=1e-9
+    )
 
 
 @pytest.mark.parametrize("given", [None, "group"])
-def test_the_exact_hsic_beyond_the_limit_of_all_pairs(given: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_exact_hsic_beyond_the_limit_of_all_pairs(
+    given: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Thin matrices still give the exact value; other samples keep that of their features."""
     monkeypatch.setattr(permutation, "EXACT_ROWS", 600)
     n = 1600
@@ -349,6 +422,8 @@ def test_clusters_keep_the_level_where_single_rows_do_not(method: str) -> None:
 def test_clusters_of_a_large_sample() -> None:
     """Rows of one cluster may be among those that give the bandwidths or not: the cluster moves as a whole."""
     z, s = sample(16, 60, 1, 0.9)
-    result = hsic_test(z, s, method="permutation", clusters=torch.arange(60) // 2, n_permutations=99)
+    result = hsic_test(
+        z, s, method="permutation", clusters=torch.arange(60) // 2, n_permutations=99
+    )
     assert result.hsic.item() == pytest.approx(hsic(z, s).item(), rel=1e-9)
     assert bool(result.reject)

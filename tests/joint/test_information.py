@@ -38,7 +38,9 @@ def brute_force(z: np.ndarray, s: np.ndarray, k: int, closed: bool) -> float:
         others = [j for j in range(n) if j != i]
         nearest = sorted(others, key=lambda j: joint[i, j])[:k]
         radius = joint[i, nearest[-1]]
-        nz, ns = (sum(a[i, j] <= radius if closed else a[i, j] < radius for j in others) for a in (dz, ds))
+        nz, ns = (
+            sum(a[i, j] <= radius if closed else a[i, j] < radius for j in others) for a in (dz, ds)
+        )
         total += digamma(k) + digamma(n) - digamma(nz + 1) - digamma(ns + 1)
     return total / n
 
@@ -64,7 +66,9 @@ def test_agrees_with_scikit_learn(rho: float) -> None:
 def test_agrees_with_scikit_learn_on_integer_ages() -> None:
     z, s = correlated(5, 500, 0.6)
     ages = (40 + 12 * s).round()
-    reference = mutual_info_regression(z.numpy(), ages.numpy()[:, 0], n_neighbors=5, random_state=0)[0]
+    reference = mutual_info_regression(
+        z.numpy(), ages.numpy()[:, 0], n_neighbors=5, random_state=0
+    )[0]
     # Neighbours one year older and one year younger tie at exactly one year: there the two jitters choose differently.
     assert mutual_information(z, ages).item() == pytest.approx(reference, abs=0.02)
     assert mutual_information(z, ages).item() == pytest.approx(-0.5 * math.log(1 - 0.36), abs=0.1)
@@ -98,7 +102,9 @@ def test_batch_shape_dtype_and_broadcast() -> None:
     z, s = correlated(10, 30, 0.5, batch=(2, 3))
     values = mutual_information(z, s)
     assert values.shape == (2, 3)
-    assert values[1, 2].item() == pytest.approx(mutual_information(z[1, 2], s[1, 2]).item(), abs=1e-12)
+    assert values[1, 2].item() == pytest.approx(
+        mutual_information(z[1, 2], s[1, 2]).item(), abs=1e-12
+    )
     assert mutual_information(z, s[0, 0]).shape == (2, 3)
     assert mutual_information(z.float(), s.float()).dtype == torch.float32
 

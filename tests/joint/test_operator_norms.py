@@ -71,13 +71,17 @@ def test_proposition_c1_holds_for_every_sample_and_kernel(values, ridge_z, ridge
 
 def test_limits_of_the_ridge() -> None:
     z, s = with_squares(3, n=12, d=2)
-    independent = torch.randn(12, 1, generator=torch.Generator().manual_seed(4), dtype=torch.float64)
+    independent = torch.randn(
+        12, 1, generator=torch.Generator().manual_seed(4), dtype=torch.float64
+    )
     assert 0.999 < khgr(z, independent, ridge=1e-9, **UNIT) < 1  # one for every sample without ties
     ratio = khgr(z, s, ridge=1e6, **UNIT) * 1e6 / coco(z, s, **UNIT)
     assert ratio.item() == pytest.approx(1.0, abs=1e-5)
 
 
-BOTH = pytest.mark.parametrize("norm", [coco, partial(khgr, ridge=(0.1, 0.02))], ids=["coco", "khgr"])
+BOTH = pytest.mark.parametrize(
+    "norm", [coco, partial(khgr, ridge=(0.1, 0.02))], ids=["coco", "khgr"]
+)
 
 
 @BOTH

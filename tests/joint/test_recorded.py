@@ -22,20 +22,49 @@ from frhsic_core.learning._penalties import scaling
 from frhsic_core.paper.experiments import mutual_information as components
 
 LAWS = (_finite, formulas, _mercer, _quadrature, laws)
-MODULES = (_arrays, kernels, bounds, *LAWS, _contraction, scaling, _factors, _given, _independence, joint)
+MODULES = (
+    _arrays,
+    kernels,
+    bounds,
+    *LAWS,
+    _contraction,
+    scaling,
+    _factors,
+    _given,
+    _independence,
+    joint,
+)
 
 
 def names(n: int) -> dict[str, Any]:
     """Return the library and a sample: Z, S, C, a label, weights and clusters; the last columns have ties."""
     rng = np.random.default_rng(n)
-    z, s, c, weight = rng.normal(size=(n, 3)), rng.normal(size=(n, 2)), rng.normal(size=n), rng.uniform(0.5, 2.0, n)
+    z, s, c, weight = (
+        rng.normal(size=(n, 3)),
+        rng.normal(size=(n, 2)),
+        rng.normal(size=n),
+        rng.uniform(0.5, 2.0, n),
+    )
     z[:, 0] += 0.5 * s[:, 0] + c
     z[:, 2], s[:, 1] = (z[:, 2] + s[:, 1]).round(), (s[:, 1] + 0.5 * c).round()
-    data = {"z": z, "s": s, "c": c, "label": np.digitize(c, [-0.5, 0.5]), "weight": weight, "pairs": np.arange(n) // 2}
+    data = {
+        "z": z,
+        "s": s,
+        "c": c,
+        "label": np.digitize(c, [-0.5, 0.5]),
+        "weight": weight,
+        "pairs": np.arange(n) // 2,
+    }
     library = {name: one for module in MODULES for name, one in vars(module).items()}
     return (
         library
-        | {"torch": torch, "np": np, "Fraction": Fraction, "components": components, "information": _information}
+        | {
+            "torch": torch,
+            "np": np,
+            "Fraction": Fraction,
+            "components": components,
+            "information": _information,
+        }
         | {name: torch.as_tensor(x) for name, x in data.items()}
     )
 
@@ -44,8 +73,14 @@ def numbers(call: str, known: dict[str, Any]) -> list[float]:
     """Return the numbers that a call gives, then the size of its gradient in Z and its product with Z."""
     z = known["z"].clone().requires_grad_()
     found = eval(call, known | {"z": z})
-    parts = astuple(found) if is_dataclass(found) else found if isinstance(found, tuple) else [found]
-    parts = [float(x) if isinstance(x, Fraction) else x for x in parts if not isinstance(x, str | tuple | None)]
+    parts = (
+        astuple(found) if is_dataclass(found) else found if isinstance(found, tuple) else [found]
+    )
+    parts = [
+        float(x) if isinstance(x, Fraction) else x
+        for x in parts
+        if not isinstance(x, str | tuple | None)
+    ]
     tensors = [torch.as_tensor(x, dtype=torch.float64).flatten() for x in parts]
     if isinstance(found, torch.Tensor) and found.requires_grad:
         (gradient,) = torch.autograd.grad(found.sum(), z)

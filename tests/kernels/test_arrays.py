@@ -50,7 +50,11 @@ def test_bool_float32_and_series() -> None:
 
 
 def test_a_seed_repeats_what_it_was_drawn_from() -> None:
-    for make in (np.random.default_rng, np.random.RandomState, lambda seed: torch.Generator().manual_seed(seed)):
+    for make in (
+        np.random.default_rng,
+        np.random.RandomState,
+        lambda seed: torch.Generator().manual_seed(seed),
+    ):
         assert as_seed(make(3)) == as_seed(make(3)) != as_seed(make(4))
 
 
@@ -93,7 +97,9 @@ def test_numpy_in_gives_numpy_out_and_tensors_stay_tensors() -> None:
     (lambda: median_bandwidth([1.0, 2.0], max_points=1), ValueError, "at least 2"),
     (lambda: median_bandwidth([1.0, math.nan]), ValueError, "NaN"),
 ])  # fmt: skip
-def test_errors_say_what_to_do(call: Callable[[], object], error: type[Exception], text: str) -> None:
+def test_errors_say_what_to_do(
+    call: Callable[[], object], error: type[Exception], text: str
+) -> None:
     with pytest.raises(error, match=text):
         call()
 
@@ -151,7 +157,9 @@ def test_one_dtype() -> None:
     assert {x.dtype for x in as_pair(np.zeros(4), single)} == {torch.float32}
     double = torch.zeros(4, dtype=torch.float64)
     assert (
-        {x.dtype for x in as_pair(single, double)} == {x.dtype for x in as_pair(double, single[:, 0])} == {double.dtype}
+        {x.dtype for x in as_pair(single, double)}
+        == {x.dtype for x in as_pair(double, single[:, 0])}
+        == {double.dtype}
     )
 
 
@@ -182,11 +190,15 @@ def test_the_same_labels_in_another_order_are_refused() -> None:
 
 def test_other_labels_are_reported_and_taken_by_position() -> None:
     p, age = pd.Series([0.1, 0.9, 0.4], index=[5, 3, 8]), pd.Series([20.0, 70.0, 40.0])
-    with pytest.warns(RowLabelWarning, match=r"different row labels \(first rows: 5 and 0\).*by position") as caught:
+    with pytest.warns(
+        RowLabelWarning, match=r"different row labels \(first rows: 5 and 0\).*by position"
+    ) as caught:
         found = gdp(p, age)
     assert caught[0].filename == __file__  # the caller's line, not ours
     assert found == gdp(p.to_numpy(), age.to_numpy())
-    with pytest.warns(RowLabelWarning, match=r"rows 1: 1 and 2"):  # every label of the first is one of the second
+    with pytest.warns(
+        RowLabelWarning, match=r"rows 1: 1 and 2"
+    ):  # every label of the first is one of the second
         gdp(p.set_axis([1, 1, 2]), age.set_axis([1, 2, 3]))
 
 
@@ -196,7 +208,9 @@ def test_dates_are_numbers_and_a_missing_date_is_not() -> None:
         read = as_tensor(values).flatten()
         assert read[2].isnan()
         assert read[1] > read[0]
-        with pytest.raises(ValueError, match="s has 1 NaN or infinite values: drop those rows first"):
+        with pytest.raises(
+            ValueError, match="s has 1 NaN or infinite values: drop those rows first"
+        ):
             as_pair([1.0, 2.0, 3.0], values)
 
 
@@ -214,7 +228,9 @@ def little(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_limit_is_the_number_of_rows_that_fit() -> None:
     like = torch.zeros(1, dtype=torch.float64)
     require_memory(like, 316, copies=2, advice="")
-    with pytest.raises(MemoryError, match=r"317 rows need .* about 316 rows fit. Do this.") as caught:
+    with pytest.raises(
+        MemoryError, match=r"317 rows need .* about 316 rows fit. Do this."
+    ) as caught:
         require_memory(like, 317, copies=2, advice="Do this.")
     assert "0 GiB" in str(caught.value)
     require_memory(like.float(), 440, copies=2, advice="")
@@ -224,12 +240,17 @@ def test_the_limit_is_the_number_of_rows_that_fit() -> None:
         require_memory(like, 20_000, width=10, copies=2, advice="")
 
 
-def test_free_memory_is_known_here_and_small_calls_do_not_ask(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_free_memory_is_known_here_and_small_calls_do_not_ask(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     assert 2**20 < free_memory(torch.device("cpu")) < 2**60  # bytes, not kilobytes
     monkeypatch.setattr(_arrays, "free_memory", lambda device: 2.0**29)
     small, like = 2**26, torch.zeros(1, dtype=torch.float64)
     assert [_arrays.fits_memory(like, n) for n in (small, small + 1)] == [True, False]
-    assert [_arrays.fits_memory(like.float(), n) for n in (2 * small, 2 * small + 1)] == [True, False]
+    assert [_arrays.fits_memory(like.float(), n) for n in (2 * small, 2 * small + 1)] == [
+        True,
+        False,
+    ]
 
 
 @pytest.mark.usefixtures("little")
@@ -252,7 +273,9 @@ def test_what_does_not_fit_says_what_to_do(call, advice: str) -> None:
 
 def test_what_is_advised_fits_and_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     """With the limits of a small machine the advised calls work, and equal the dense ones with their gradients."""
-    z = torch.randn(200, 2, generator=torch.Generator().manual_seed(0), dtype=torch.float64, requires_grad=True)
+    z = torch.randn(
+        200, 2, generator=torch.Generator().manual_seed(0), dtype=torch.float64, requires_grad=True
+    )
     s = (z[:, 0] ** 2).detach()
     kernels = {"kernel_z": fc.Gaussian(1.0), "kernel_s": fc.Gaussian(0.5)}
     smoothing = {"kernel_z": fc.Gaussian(1.0), "bandwidth": 0.4}
@@ -261,7 +284,9 @@ def test_what_is_advised_fits_and_is_the_same(monkeypatch: pytest.MonkeyPatch) -
         "normalized_hsic": lambda: fc.normalized_hsic(z, s, **kernels),
         "distances": lambda: fc.hsic(z, s, kernel_z="distance", kernel_s="distance"),
         "distance_correlation": lambda: fc.distance_correlation(z, s),
-        "distance_correlation, unbiased": lambda: fc.distance_correlation(z, s, squared=True, estimator="unbiased"),
+        "distance_correlation, unbiased": lambda: fc.distance_correlation(
+            z, s, squared=True, estimator="unbiased"
+        ),
         "eipm": lambda: fc.eipm(z, s, anchors=8, **smoothing),
     }
     dense = {name: call() for name, call in calls.items()}

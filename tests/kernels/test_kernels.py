@@ -34,7 +34,9 @@ FORMULAS = {
     "gaussian": (Gaussian(0.7), lambda x, y: math.exp(-np.sum((x - y) ** 2) / (2 * 0.49))),
     "multi_scale": (
         MultiScale(0.7),
-        lambda x, y: np.mean([math.exp(-np.sum((x - y) ** 2) / (2 * (f * 0.7) ** 2)) for f in (2, 1, 0.5, 0.25)]),
+        lambda x, y: np.mean(
+            [math.exp(-np.sum((x - y) ** 2) / (2 * (f * 0.7) ** 2)) for f in (2, 1, 0.5, 0.25)]
+        ),
     ),
     "laplacian": (Laplacian(0.7), lambda x, y: math.exp(-np.sum(np.abs(x - y)) / 0.7)),
     "imq": (InverseMultiquadric(0.7), lambda x, y: (1 + np.sum((x - y) ** 2) / 0.49) ** -0.5),
@@ -60,9 +62,13 @@ def test_gram_is_the_formula(name: str, generator: torch.Generator) -> None:
     for b in range(2):
         for i in range(5):
             for j in range(4):
-                assert gram[b, i, j].item() == pytest.approx(formula(x[b, i].numpy(), y[b, j].numpy()), abs=1e-12)
+                assert gram[b, i, j].item() == pytest.approx(
+                    formula(x[b, i].numpy(), y[b, j].numpy()), abs=1e-12
+                )
             for j in range(5):
-                assert own[b, i, j].item() == pytest.approx(formula(x[b, i].numpy(), x[b, j].numpy()), abs=1e-12)
+                assert own[b, i, j].item() == pytest.approx(
+                    formula(x[b, i].numpy(), x[b, j].numpy()), abs=1e-12
+                )
 
 
 @pytest.mark.parametrize("name", [name for name in FORMULAS if name != "linear"])
@@ -82,7 +88,9 @@ def test_gradient_is_finite_on_repeated_rows(name: str) -> None:
         (Product([Gaussian(0.5), Gaussian(2.0)]), 1 / 0.5),
     ],
 )
-def test_lipschitz_constant_holds_and_is_reached(kernel: Kernel, constant: float, generator: torch.Generator) -> None:
+def test_lipschitz_constant_holds_and_is_reached(
+    kernel: Kernel, constant: float, generator: torch.Generator
+) -> None:
     """Pairs at distances over six decades never pass the constant of the docstring, and near pairs approach it."""
     x = torch.randn(4000, 2, generator=generator, dtype=torch.float64)
     step = torch.randn(4000, 2, generator=generator, dtype=torch.float64)
@@ -126,7 +134,9 @@ class EveryResult(TorchDispatchMode):
         super().__init__()
         self.kept: list[torch.Tensor] = []
 
-    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(
+        self, function: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
         self.kept.append(function(*args, **(kwargs or {})))
         return self.kept[-1]
 
@@ -157,7 +167,9 @@ def lower_median(distances: np.ndarray) -> float:
 
 
 @pytest.mark.parametrize("n", [2, 3, 4, 5, 30, 31, 41])
-def test_median_bandwidth_is_the_lower_median_of_scipys_distances(n: int, generator: torch.Generator) -> None:
+def test_median_bandwidth_is_the_lower_median_of_scipys_distances(
+    n: int, generator: torch.Generator
+) -> None:
     """For even and odd numbers of pairs, in a stack, of checked samples and of mini-batches; with no gradient."""
     x = torch.randn(3, n, 4, generator=generator, dtype=torch.float64, requires_grad=True)
     stack = x.detach().numpy()
@@ -170,7 +182,9 @@ def test_median_bandwidth_is_the_lower_median_of_scipys_distances(n: int, genera
     np.testing.assert_allclose(median_distance(x, power=1).numpy(), expected, rtol=1e-12)
 
 
-@pytest.mark.parametrize("shape", [(2, 1), (3, 1), (50, 1), (700, 1), (1301, 1), (301, 2), (1301, 50)])
+@pytest.mark.parametrize(
+    "shape", [(2, 1), (3, 1), (50, 1), (700, 1), (1301, 1), (301, 2), (1301, 50)]
+)
 def test_the_median_is_selected_without_all_distances(shape: tuple[int, int]) -> None:
     rng = np.random.default_rng(shape[0])
     samples = {
@@ -186,7 +200,10 @@ def test_the_median_is_selected_without_all_distances(shape: tuple[int, int]) ->
         distances = unit * pdist(x / unit)
         expected = lower_median(distances) or distances.mean() or 1.0
         assert median_bandwidth(x, max_points=None) == pytest.approx(expected, rel=1e-12), name
-    assert (_median_of_rows(samples["normal"]) is None, _median_of_rows(x[:199])) == (shape[0] < 200, None)
+    assert (_median_of_rows(samples["normal"]) is None, _median_of_rows(x[:199])) == (
+        shape[0] < 200,
+        None,
+    )
 
 
 def test_batch_median_of_two_halves(generator: torch.Generator) -> None:
@@ -205,11 +222,17 @@ def test_what_stands_in_for_a_median_of_zero() -> None:
         for median in (median_bandwidth, partial(batch_median, max_points=None)):
             assert median(ties).item() == pytest.approx(9 / 45)
     assert batch_median(ties[:, :1], 10).item() == pytest.approx(5**-0.5 * 5 / 25)
-    for median in (median_bandwidth, partial(batch_median, max_points=None), partial(batch_median, max_points=128)):
+    for median in (
+        median_bandwidth,
+        partial(batch_median, max_points=None),
+        partial(batch_median, max_points=128),
+    ):
         for shape in ((5, 2), (1, 2), (4, 1, 2)):
             assert torch.equal(median(torch.ones(shape)), torch.ones(shape[:-2]))
 
 
 def test_median_bandwidth_of_evenly_spaced_rows(generator: torch.Generator) -> None:
     x = torch.randn(1999, 2, generator=generator, dtype=torch.float64)
-    assert median_bandwidth(x).item() == pytest.approx(lower_median(pdist(x[::2].numpy())), rel=1e-12)
+    assert median_bandwidth(x).item() == pytest.approx(
+        lower_median(pdist(x[::2].numpy())), rel=1e-12
+    )

@@ -48,7 +48,10 @@ def brute_force_hsic(p: np.ndarray, k: np.ndarray, l: np.ndarray) -> object:
     pz, ps = p.sum(1), p.sum(0)
     joint = sum(p[a] * p[b] * k[a[0], b[0]] * l[a[1], b[1]] for a in cells for b in cells)
     half = sum(
-        p[a] * pz[i] * ps[t] * k[a[0], i] * l[a[1], t] for a in cells for i in range(len(pz)) for t in range(len(ps))
+        p[a] * pz[i] * ps[t] * k[a[0], i] * l[a[1], t]
+        for a in cells
+        for i in range(len(pz))
+        for t in range(len(ps))
     )
     mean_k = sum(pz[i] * pz[j] * k[i, j] for i in range(len(pz)) for j in range(len(pz)))
     mean_l = sum(ps[i] * ps[j] * l[i, j] for i in range(len(ps)) for j in range(len(ps)))
@@ -59,7 +62,9 @@ def brute_force_hsic(p: np.ndarray, k: np.ndarray, l: np.ndarray) -> object:
 def test_hsic_is_the_brute_force_sum(seed: int) -> None:
     law = random_law(seed)
     k, l = law.gram_z(KERNEL_Z), law.gram_s(KERNEL_S)
-    assert law.hsic(KERNEL_Z, KERNEL_S) == pytest.approx(brute_force_hsic(law.probabilities, k, l), rel=1e-11)
+    assert law.hsic(KERNEL_Z, KERNEL_S) == pytest.approx(
+        brute_force_hsic(law.probabilities, k, l), rel=1e-11
+    )
     assert law.hsic(k, l) == law.hsic(KERNEL_Z, KERNEL_S)
     assert 0.0 < law.coco(k, l) <= math.sqrt(law.hsic(k, l))
 
@@ -68,7 +73,9 @@ def test_fractions_stay_exact() -> None:
     law = random_law(5, exact=True)
     k = [[3, 1, 0, 0], [1, 2, 1, 0], [0, 1, 2, Fraction(1, 2)], [0, 0, Fraction(1, 2), 1]]
     l = [[2, 1, 0], [1, 2, 1], [0, 1, 2]]
-    as_fractions = [np.array([[Fraction(x) for x in row] for row in gram], dtype=object) for gram in (k, l)]
+    as_fractions = [
+        np.array([[Fraction(x) for x in row] for row in gram], dtype=object) for gram in (k, l)
+    ]
     value = law.hsic(k, l)
     assert isinstance(value, Fraction)
     assert value == brute_force_hsic(law.probabilities, *as_fractions)
@@ -79,12 +86,16 @@ def test_fractions_stay_exact() -> None:
     for t in range(3):
         row = [law.probabilities[i, t] / law.p_s[t] - law.p_z[i] for i in range(4)]
         gram = as_fractions[0]
-        by_hand += law.p_s[t] * sum(row[i] * row[j] * gram[i, j] for i in range(4) for j in range(4))
+        by_hand += law.p_s[t] * sum(
+            row[i] * row[j] * gram[i, j] for i in range(4) for j in range(4)
+        )
     assert square == by_hand
     head = [1, 0, Fraction(1, 2), -1]
     gap = [sum(head[i] * law.delta[i, t] for i in range(4)) for t in range(3)]
     assert law.gdp(head) == sum(abs(g) * q for g, q in zip(gap, law.p_s, strict=True))
-    assert law.total_variation() == (abs(law.delta).sum(0) / 2) @ law.p_s  # decomposable: Corollary 3.4
+    assert (
+        law.total_variation() == (abs(law.delta).sum(0) / 2) @ law.p_s
+    )  # decomposable: Corollary 3.4
     assert isinstance(law.total_variation(), Fraction)
     assert sum(law.p_z) == sum(law.p_s) == 1
     assert (law.conditional.sum(0) == 1).all()
@@ -129,7 +140,8 @@ def test_suprema_are_attained() -> None:
     difference = law.difference
     # Total variation: f in {0, 1}.
     best = max(
-        float((np.reshape(f, difference.shape) * difference).sum()) for f in itertools.product((0.0, 1.0), repeat=12)
+        float((np.reshape(f, difference.shape) * difference).sum())
+        for f in itertools.product((0.0, 1.0), repeat=12)
     )
     assert law.total_variation() == pytest.approx(best, rel=1e-12)
     k, l = law.gram_z(KERNEL_Z), law.gram_s(KERNEL_S)
@@ -147,7 +159,10 @@ def test_suprema_are_attained() -> None:
 def test_wasserstein_against_its_dual_and_the_line() -> None:
     law = random_law(8, d=1)
     z, s = law.z_points.numpy()[:, 0], law.s_points.numpy()[:, 0]
-    by_line = sum(q * wasserstein_distance(z, z, law.conditional[:, t], law.p_z) for t, q in enumerate(law.p_s))
+    by_line = sum(
+        q * wasserstein_distance(z, z, law.conditional[:, t], law.p_z)
+        for t, q in enumerate(law.p_s)
+    )
     assert law.expected_wasserstein() == pytest.approx(by_line, rel=1e-9)
     for scale in (0.1, 1.0, 1e3):
         scaled = FiniteLaw(z, scale * s, law.probabilities)
@@ -156,7 +171,9 @@ def test_wasserstein_against_its_dual_and_the_line() -> None:
         rows = np.zeros((len(pairs), 12))
         for row, (i, j) in enumerate(pairs):
             rows[row, i], rows[row, j] = 1.0, -1.0
-        lipschitz = [abs(points[i][0] - points[j][0]) + abs(points[i][1] - points[j][1]) for i, j in pairs]
+        lipschitz = [
+            abs(points[i][0] - points[j][0]) + abs(points[i][1] - points[j][1]) for i, j in pairs
+        ]
         bounds = [(0.0, 0.0)] + [(None, None)] * 11
         dual = linprog(-law.difference.ravel(), A_ub=rows, b_ub=lipschitz, bounds=bounds)
         assert scaled.wasserstein() == pytest.approx(-dual.fun, rel=1e-8)
@@ -164,7 +181,9 @@ def test_wasserstein_against_its_dual_and_the_line() -> None:
     assert law.wasserstein() <= law.expected_wasserstein() + 1e-12
     assert scaled.wasserstein() == pytest.approx(law.expected_wasserstein(), rel=1e-8)
     assert wasserstein(np.zeros(3), np.ones((3, 3))) == 0.0
-    tiny = wasserstein(np.array([1e-11, 0.0, -1e-11]), np.abs(np.subtract.outer(np.arange(3.0), np.arange(3.0))))
+    tiny = wasserstein(
+        np.array([1e-11, 0.0, -1e-11]), np.abs(np.subtract.outer(np.arange(3.0), np.arange(3.0)))
+    )
     assert tiny == pytest.approx(2e-11, rel=1e-9)
 
 
@@ -203,7 +222,9 @@ def test_a_deficient_kernel_leaves_a_tail() -> None:
 
 
 def test_independence_is_exactly_zero() -> None:
-    product = np.multiply.outer([THIRD, 2 * THIRD], [Fraction(1, 4), Fraction(1, 2), Fraction(1, 4)])
+    product = np.multiply.outer(
+        [THIRD, 2 * THIRD], [Fraction(1, 4), Fraction(1, 2), Fraction(1, 4)]
+    )
     law = FiniteLaw([0, 1], [0, 1, 2], product)
     identity_z, identity_s = np.eye(2, dtype=int), np.eye(3, dtype=int)
     assert law.hsic(identity_z, identity_s) == 0
@@ -244,10 +265,16 @@ def test_sample_follows_the_table(generator: torch.Generator) -> None:
 def test_exact_inequalities(counts: list[list[int]]) -> None:
     """Jensen, the bound of Proposition 4.1 with ν = 1, and the equality of the two total variations, in Fractions."""
     table = np.array(counts, dtype=object) + 1  # every value of S needs some mass
-    law = FiniteLaw(range(len(counts)), range(3), [[Fraction(int(c), int(table.sum())) for c in row] for row in table])
+    law = FiniteLaw(
+        range(len(counts)),
+        range(3),
+        [[Fraction(int(c), int(table.sum())) for c in row] for row in table],
+    )
     k, l = np.eye(len(counts), dtype=int), np.eye(3, dtype=int)
     assert law.hsic(k, l) >= 0
-    assert law.total_variation() == (abs(law.delta).sum(0) / 2) @ law.p_s  # decomposable: Corollary 3.4
+    assert (
+        law.total_variation() == (abs(law.delta).sum(0) / 2) @ law.p_s
+    )  # decomposable: Corollary 3.4
     assert law.hsic(k, l) <= law.expected_squared_mmd(k)
     assert math.sqrt(law.hsic(k, l)) <= law.expected_mmd(k) + 1e-12
 
@@ -286,6 +313,8 @@ def test_impossible_tables(probabilities: object, message: str) -> None:
     (lambda: GaussianPair(0.5).spectral_tail(KERNEL_Z, Gaussian(1e-4), m=1), ArithmeticError, "larger bandwidth on S"),
     (lambda: normal_expectation(lambda s: math.sin(1e6 * s) ** 2), ArithmeticError, "points where the integrand bends"),
 ])  # fmt: skip
-def test_errors_say_what_to_do(call: Callable[[], object], error: type[Exception], text: str) -> None:
+def test_errors_say_what_to_do(
+    call: Callable[[], object], error: type[Exception], text: str
+) -> None:
     with pytest.raises(error, match=text):
         call()

@@ -62,7 +62,9 @@ def characteristic_gap(rho: float, a: float, s: np.ndarray, gamma: float) -> np.
     """MMD² of the (smoothed) conditional against the marginal, by two quadratures: over S and over frequencies."""
     x, w = normal_grid(801)
     t = x / a
-    conditional = np.exp(1j * rho * np.multiply.outer(x, t) - 0.5 * (1 - rho**2) * t * t)  # (S node, frequency)
+    conditional = np.exp(
+        1j * rho * np.multiply.outer(x, t) - 0.5 * (1 - rho**2) * t * t
+    )  # (S node, frequency)
     if gamma == 0.0:
         at_s = np.exp(1j * rho * np.multiply.outer(s, t) - 0.5 * (1 - rho**2) * t * t)
     else:
@@ -104,7 +106,9 @@ def test_nothing_cancels_and_the_quadrature_keeps_its_promise(rho: float, a: flo
 
         def squared(s: mpmath.mpf) -> mpmath.mpf:
             cross = mpmath.exp(-(r**2) * s**2 / (2 * (s2 + 1 + v))) / mpmath.sqrt(s2 + 1 + v)
-            return mpmath.mpf(a) * (1 / mpmath.sqrt(s2 + 2 * v) - 2 * cross + 1 / mpmath.sqrt(s2 + 2))
+            return mpmath.mpf(a) * (
+                1 / mpmath.sqrt(s2 + 2 * v) - 2 * cross + 1 / mpmath.sqrt(s2 + 2)
+            )
 
         mean_square = mpmath.mpf(a) * (1 / mpmath.sqrt(s2 + 2 * v) - 1 / mpmath.sqrt(s2 + 2))
     law, kernel = GaussianPair(rho), Gaussian(a)
@@ -114,7 +118,9 @@ def test_nothing_cancels_and_the_quadrature_keeps_its_promise(rho: float, a: flo
         at = [float(mpmath.sqrt(squared(mpmath.mpf(s)))) for s in (0.0, 0.3, 2.0)]
     np.testing.assert_allclose(law.conditional_mmd(kernel, [0.0, 0.3, 2.0]), at, rtol=2e-14)
     bend = rho / math.sqrt(a**2 + 2)
-    cuts = sorted({0.0, *(bend * 3.0**j for j in range(20) if bend * 3.0**j < 14), 1.0, 3.0, 6.0, 14.0})
+    cuts = sorted(
+        {0.0, *(bend * 3.0**j for j in range(20) if bend * 3.0**j < 14), 1.0, 3.0, 6.0, 14.0}
+    )
     with mpmath.workdps(30):
         # Each value in 60 digits, then a rule of its own: Gauss–Legendre on the same kind of panels.
         def integrand(s: mpmath.mpf) -> mpmath.mpf:
@@ -131,13 +137,22 @@ def test_monte_carlo_agrees_within_five_standard_errors(generator: torch.Generat
     z, s = law.sample(4, batch=(400_000,), random_state=generator)
     z = z.squeeze(-1)
     k = gauss(z[:, 0] - z[:, 1], a)
-    paired, half, apart = gauss(s[:, 0] - s[:, 1], b), gauss(s[:, 0] - s[:, 2], b), gauss(s[:, 2] - s[:, 3], b)
+    paired, half, apart = (
+        gauss(s[:, 0] - s[:, 1], b),
+        gauss(s[:, 0] - s[:, 2], b),
+        gauss(s[:, 2] - s[:, 3], b),
+    )
     within(k * (paired - 2 * half + apart), law.hsic(kernel_z, kernel_s))
     within(k, law.mean_kernel_z(kernel_z))
     # Two draws of Z at one S, and two at two.
-    noise = torch.randn(2, 400_000, generator=generator, dtype=torch.float64) * math.sqrt(1 - law.rho**2)
+    noise = torch.randn(2, 400_000, generator=generator, dtype=torch.float64) * math.sqrt(
+        1 - law.rho**2
+    )
     twins = law.rho * s[:, 0] + noise
-    within(gauss(twins[0] - twins[1], a) - gauss(z[:, 2] - z[:, 3], a), law.expected_squared_mmd(kernel_z))
+    within(
+        gauss(twins[0] - twins[1], a) - gauss(z[:, 2] - z[:, 3], a),
+        law.expected_squared_mmd(kernel_z),
+    )
     at = torch.as_tensor(law.conditional_mmd(kernel_z, s[:, 0].numpy()))
     within(at, law.expected_mmd(kernel_z))
 
@@ -146,7 +161,9 @@ def test_null_mean_of_the_biased_statistic(generator: torch.Generator) -> None:
     law, n = GaussianPair(0.0), 12
     z, s = law.sample(n, batch=(40_000,), random_state=generator)
     k, l = gauss(z - z.mT, 0.7), gauss(s[..., None] - s[..., None, :], 1.5)
-    centered = k - k.mean(-1, keepdim=True) - k.mean(-2, keepdim=True) + k.mean((-1, -2), keepdim=True)
+    centered = (
+        k - k.mean(-1, keepdim=True) - k.mean(-2, keepdim=True) + k.mean((-1, -2), keepdim=True)
+    )
     statistic = (centered * l).mean((-1, -2)) * n
     within(statistic, law.null_mean(Gaussian(0.7), Gaussian(1.5), n=n))
     exact = (1 - law.mean_kernel_z(Gaussian(0.7))) * (1 - law.mean_kernel_z(Gaussian(1.5)))
@@ -168,7 +185,9 @@ def test_independence_gives_exact_zeros_and_small_rho_the_right_order() -> None:
     # Leading terms: HSIC ≈ μ_K μ_L ρ²/9, E[MMD²] ≈ μ_K ρ²/3, MMD(s) ≈ |s|·√(μ_K ρ²/3), E|S| = √(2/π).
     assert near.hsic(ONE, ONE) / rho**2 == pytest.approx(1 / 27, rel=1e-8)
     assert near.expected_squared_mmd(ONE) / rho**2 == pytest.approx(3**-1.5, rel=1e-8)
-    assert near.expected_mmd(ONE) / rho == pytest.approx(3**-0.75 * math.sqrt(2 / math.pi), rel=1e-8)
+    assert near.expected_mmd(ONE) / rho == pytest.approx(
+        3**-0.75 * math.sqrt(2 / math.pi), rel=1e-8
+    )
 
 
 def test_sign_of_rho_does_not_matter_and_dependence_grows() -> None:

@@ -21,7 +21,9 @@ def embedding_products(rho: float, a: float, x: np.ndarray) -> np.ndarray:
     v = math.sqrt(1 - rho**2)
     # Embeddings as weights on a common grid of Z: densities of N(ρs, 1 − ρ²) less that of N(0, 1).
     step = z[1] - z[0]
-    density = np.exp(-0.5 * ((z - rho * x[:, None]) / v) ** 2) / (v * math.sqrt(2 * math.pi)) * step - w
+    density = (
+        np.exp(-0.5 * ((z - rho * x[:, None]) / v) ** 2) / (v * math.sqrt(2 * math.pi)) * step - w
+    )
     return density @ np.exp(-0.5 * ((z[:, None] - z) / a) ** 2) @ density.T
 
 
@@ -33,11 +35,15 @@ def test_eigenfunctions_are_orthonormal_and_satisfy_the_integral_equation(sigma:
     np.testing.assert_allclose(psi.T * w @ psi, np.eye(12), atol=1e-12)
     gram = np.exp(-0.5 * ((x[:, None] - x) / sigma) ** 2)
     inside = np.abs(x) < 6.0
-    np.testing.assert_allclose((gram * w @ psi)[inside], (psi * system.eigenvalues(12))[inside], atol=1e-11)
+    np.testing.assert_allclose(
+        (gram * w @ psi)[inside], (psi * system.eigenvalues(12))[inside], atol=1e-11
+    )
     np.testing.assert_allclose(system.means(12), w @ psi, atol=1e-13)
     # The same eigenvalues from the discretised operator, which knows no Hermite function.
     matrix = np.sqrt(w)[:, None] * gram * np.sqrt(w)
-    np.testing.assert_allclose(np.linalg.eigvalsh(matrix)[::-1][:12], system.eigenvalues(12), atol=1e-13)
+    np.testing.assert_allclose(
+        np.linalg.eigvalsh(matrix)[::-1][:12], system.eigenvalues(12), atol=1e-13
+    )
 
 
 def test_traces() -> None:
@@ -60,7 +66,9 @@ def test_coefficients_are_the_double_integrals(rho: float, a: float, b: float) -
     psi = law.mercer(Gaussian(b)).eigenfunctions(x, 9)
     weighted = psi * w[:, None]
     expected = np.einsum("sl,st,tl->l", weighted, embedding_products(rho, a, x), weighted)
-    np.testing.assert_allclose(law.delta_coefficients(Gaussian(a), Gaussian(b), m=9), expected, atol=1e-12)
+    np.testing.assert_allclose(
+        law.delta_coefficients(Gaussian(a), Gaussian(b), m=9), expected, atol=1e-12
+    )
 
 
 @pytest.mark.parametrize(("rho", "a", "b"), GRID)

@@ -12,10 +12,22 @@ import sklearn
 from sklearn.multiclass import OneVsRestClassifier
 
 from frhsic_core.learning import FairClassifier
-from frhsic_core.learning._estimators.columns import columns_of, fit_columns, fit_scaling, quantiles, scaled
+from frhsic_core.learning._estimators.columns import (
+    columns_of,
+    fit_columns,
+    fit_scaling,
+    quantiles,
+    scaled,
+)
 
 pytestmark = pytest.mark.filterwarnings("ignore::frhsic_core.learning.FitWarning")
-QUICK: dict[str, Any] = {"widths": (8, 3), "epochs": 6, "batch_size": 64, "device": "cpu", "random_state": 0}
+QUICK: dict[str, Any] = {
+    "widths": (8, 3),
+    "epochs": 6,
+    "batch_size": 64,
+    "device": "cpu",
+    "random_state": 0,
+}
 
 
 def people(n: int = 300) -> tuple[pd.DataFrame, np.ndarray, np.ndarray]:
@@ -25,7 +37,9 @@ def people(n: int = 300) -> tuple[pd.DataFrame, np.ndarray, np.ndarray]:
         {
             "income": rng.lognormal(size=n),
             "job": rng.choice(["clerk", "nurse", "cook"], size=n),
-            "grade": pd.Categorical(rng.choice(["low", "high"], size=n), categories=["low", "high", "never"]),
+            "grade": pd.Categorical(
+                rng.choice(["low", "high"], size=n), categories=["low", "high", "never"]
+            ),
             "member": rng.uniform(size=n) < 0.4,
             "code": rng.choice(["1", "2.5"], size=n),
         }
@@ -34,7 +48,9 @@ def people(n: int = 300) -> tuple[pd.DataFrame, np.ndarray, np.ndarray]:
 
 
 def test_columns_by_hand() -> None:
-    frame = pd.DataFrame({"a": [1.0, np.nan, 3.0, 5.0], "b": ["x", "y", None, "x"], "c": [True, False, True, True]})
+    frame = pd.DataFrame(
+        {"a": [1.0, np.nan, 3.0, 5.0], "b": ["x", "y", None, "x"], "c": [True, False, True, True]}
+    )
     plan = fit_columns(frame)
     expected = [[1, 0, 1, 0, 0, 1], [3, 1, 0, 1, 0, 0], [3, 0, 0, 0, 1, 1], [5, 0, 1, 0, 0, 1]]
     np.testing.assert_array_equal(columns_of(frame, plan), expected)
@@ -59,7 +75,9 @@ def test_the_model_is_that_of_encoded_columns() -> None:
     other = FairClassifier(**QUICK).fit(by_hand, y, sensitive_features=s)
     np.testing.assert_allclose(model.transform(frame), other.transform(by_hand), rtol=1e-12)
     shuffled = frame.sample(frac=1.0, random_state=0)
-    np.testing.assert_allclose(model.transform(shuffled), model.transform(frame)[shuffled.index], atol=1e-12)
+    np.testing.assert_allclose(
+        model.transform(shuffled), model.transform(frame)[shuffled.index], atol=1e-12
+    )
     assert model.n_features_in_ == 5
     assert model.feature_names_in_.tolist() == list(frame.columns)
 
@@ -92,10 +110,14 @@ def test_missing_values_of_an_array() -> None:
 def test_what_cannot_be_a_column_is_refused() -> None:
     frame, y, s = people()
     with pytest.raises(ValueError, match=r"'name' of X has 300 different texts.*drop it"):
-        FairClassifier(**QUICK).fit(frame.assign(name=[f"n{i}" for i in range(300)]), y, sensitive_features=s)
+        FairClassifier(**QUICK).fit(
+            frame.assign(name=[f"n{i}" for i in range(300)]), y, sensitive_features=s
+        )
     with pytest.raises(ValueError, match=r"'empty' of X has only missing values"):
         FairClassifier(**QUICK).fit(frame.assign(empty=np.nan), y, sensitive_features=s)
-    with pytest.raises(ValueError, match="infinity"):  # and not a complaint about the columns of text
+    with pytest.raises(
+        ValueError, match="infinity"
+    ):  # and not a complaint about the columns of text
         FairClassifier(**QUICK).fit(frame.assign(income=np.inf), y, sensitive_features=s)
 
 
@@ -108,7 +130,9 @@ def test_quantiles_with_weights_are_those_of_repeated_values() -> None:
     shares = (0.1, 0.25, 0.5, 0.75)
     expected = np.quantile(np.repeat(values, weights), shares, method="inverted_cdf")
     np.testing.assert_array_equal(quantiles(values, shares, weights.astype(float)), expected)
-    np.testing.assert_array_equal(quantiles(values, shares), np.quantile(values, shares, method="inverted_cdf"))
+    np.testing.assert_array_equal(
+        quantiles(values, shares), np.quantile(values, shares, method="inverted_cdf")
+    )
 
 
 def test_robust_scaling() -> None:

@@ -24,8 +24,14 @@ SETTINGS = {"scale": None, "bandwidth": 1.0, "bandwidth_s": 0.5, "on": "represen
 FORMS = ("biased", "normalized")
 
 
-def data(n: int = 30, *, control: Given | None = None, task: str = "classification") -> TrainingData:
-    y = normal(1, 1, n) if task == "regression" else (torch.arange(n) % 3 == 0).double().unsqueeze(0)
+def data(
+    n: int = 30, *, control: Given | None = None, task: str = "classification"
+) -> TrainingData:
+    y = (
+        normal(1, 1, n)
+        if task == "regression"
+        else (torch.arange(n) % 3 == 0).double().unsqueeze(0)
+    )
     rows = None if control is None else control.rows.unsqueeze(0)
     return TrainingData(normal(2, 1, n, 2), y, normal(3, 1, n, 1), None, task, rows)
 
@@ -67,7 +73,10 @@ def test_controls_are_the_criterion_given_them(name: str) -> None:
         batch(source, z), refresh=True
     )
     kernels = {"kernel_z": Gaussian(1.0), "kernel_s": Gaussian(0.5)}
-    expected = [conditional_hsic(x, source.s[0], CONTROLS[name], estimator="normalized", **kernels) for x in z]
+    expected = [
+        conditional_hsic(x, source.s[0], CONTROLS[name], estimator="normalized", **kernels)
+        for x in z
+    ]
     torch.testing.assert_close(found, torch.stack(expected))
 
 
@@ -75,19 +84,30 @@ def test_a_mini_batch_has_the_controls_of_its_rows() -> None:
     source, z = data(control=CONTROLS["groups"]), normal(14, 1, 15, 2)
     rows = torch.randperm(30, generator=torch.Generator().manual_seed(0))[:15]
     part = Batch(z, z.sum(-1), source.s[:, rows], source.y[:, rows], None, rows.unsqueeze(0))
-    found = prepared(FRHSIC(estimator="biased", condition="controls", **SETTINGS), source, models=1)(part, refresh=True)
+    found = prepared(
+        FRHSIC(estimator="biased", condition="controls", **SETTINGS), source, models=1
+    )(part, refresh=True)
     codes = CONTROLS["groups"].codes[rows]
-    expected = conditional_hsic(z[0], source.s[0, rows], codes, kernel_z=Gaussian(1.0), kernel_s=Gaussian(0.5))
+    expected = conditional_hsic(
+        z[0], source.s[0, rows], codes, kernel_z=Gaussian(1.0), kernel_s=Gaussian(0.5)
+    )
     torch.testing.assert_close(found[0], expected)
 
 
 @pytest.mark.parametrize("form", ["biased", "normalized"])
 def test_the_output_has_a_linear_kernel(form: str) -> None:
     source, z = data(), normal(10, 1, 30, 2)
-    penalty = prepared(FRHSIC(estimator=form, condition="labels", **SETTINGS | {"on": "output"}), source, models=1)
+    penalty = prepared(
+        FRHSIC(estimator=form, condition="labels", **SETTINGS | {"on": "output"}), source, models=1
+    )
     output = z[0].sum(-1, keepdim=True)
     expected = conditional_hsic(
-        output, source.s[0], source.y[0].long(), estimator=form, kernel_z=Linear(), kernel_s=Gaussian(0.5)
+        output,
+        source.s[0],
+        source.y[0].long(),
+        estimator=form,
+        kernel_z=Linear(),
+        kernel_s=Gaussian(0.5),
     )
     torch.testing.assert_close(penalty(batch(source, z), refresh=True)[0], expected)
     # A far output is centered first: its entries keep 2^-53 · 10^6 ≈ 1e-10, its square of 10^12 would keep 1e-4.
@@ -110,10 +130,18 @@ def test_gradient(condition: str, scale: str | None) -> None:
 @pytest.mark.parametrize("name", ["groups", "both"])
 def test_stacked_and_separate_training_agree(name: str) -> None:
     source = data(control=CONTROLS[name])
-    options = {"epochs": 4, "batch_size": 16, "widths": (4, 2), "device": "cpu", "dtype": torch.float64}
+    options = {
+        "epochs": 4,
+        "batch_size": 16,
+        "widths": (4, 2),
+        "device": "cpu",
+        "dtype": torch.float64,
+    }
 
     def outputs(seeds: list[int]) -> Tensor:
-        trainer = Trainer(source, penalty=FRHSIC(condition="controls"), lam=1.0, seeds=seeds, **options)
+        trainer = Trainer(
+            source, penalty=FRHSIC(condition="controls"), lam=1.0, seeds=seeds, **options
+        )
         return trainer.fit().output(source.x[0])
 
     together = outputs([5, 6])
@@ -137,22 +165,35 @@ def test_estimators_condition_on_labels_and_controls() -> None:
     y = c == 1
     common = {"lam": 5.0, "epochs": 60, "learning_rate": 1e-2, "random_state": 0, "device": "cpu"}
     with_controls = FairClassifier(**common).fit(X, y, sensitive_features=s, control_features=c)
-    labels = FairClassifier(penalty_settings={"condition": "labels"}, **common).fit(X, y, sensitive_features=s)
+    labels = FairClassifier(penalty_settings={"condition": "labels"}, **common).fit(
+        X, y, sensitive_features=s
+    )
     assert with_controls.score(X, y) > 0.9
     assert labels.score(X, y) > 0.9
-    assert not hsic_test(with_controls.predict_proba(X)[:, 1], s, given=c, n_permutations=99).pvalue <= 0.01
+    assert (
+        not hsic_test(with_controls.predict_proba(X)[:, 1], s, given=c, n_permutations=99).pvalue
+        <= 0.01
+    )
 
 
 def test_models_are_judged_given_the_condition() -> None:
     """What ``lam="auto"`` looks at is the dependence given y, or given the control features."""
     source = data(60, control=read_given(["a", "b", "c"] * 20, 60))
     for condition in ("labels", "controls"):
-        options = {"lam": [0.1, 1.0], "epochs": 1, "batch_size": 60, "widths": (4, 2), "dtype": torch.float64}
+        options = {
+            "lam": [0.1, 1.0],
+            "epochs": 1,
+            "batch_size": 60,
+            "widths": (4, 2),
+            "dtype": torch.float64,
+        }
         stack = Trainer(source, penalty=FRHSIC(condition=condition), device="cpu", **options).fit()
         table = validation_table(stack, source, condition=condition, n_permutations=19)
         z = stack.forward(source.x[0])[0]
         given = source.y[0].long() if condition == "labels" else source.control[0, :, -1].long()
-        expected = [float(conditional_hsic(x, source.s[0], given, estimator="normalized")) for x in z]
+        expected = [
+            float(conditional_hsic(x, source.s[0], given, estimator="normalized")) for x in z
+        ]
         np.testing.assert_allclose(table["normalized_hsic"], expected, rtol=1e-6)
 
 

@@ -17,15 +17,24 @@ from frhsic_core.learning._data import random_order
 from frhsic_core.learning._stack import StackedLinear
 from frhsic_core.learning._step import CaptureWarning, Step
 
-pytestmark = [pytest.mark.cuda, pytest.mark.filterwarnings("ignore::frhsic_core.learning.EscapeWarning")]
-CASES = [(method, protocol) for method in METHODS for protocol in ("recommended", "text", "reference")]
+pytestmark = [
+    pytest.mark.cuda,
+    pytest.mark.filterwarnings("ignore::frhsic_core.learning.EscapeWarning"),
+]
+CASES = [
+    (method, protocol) for method in METHODS for protocol in ("recommended", "text", "reference")
+]
 N, BATCH = 1000, 256
 datasets = partial(classified, 8, 2, N, d=20, dtype=torch.float32)
 
 
-def train(x: Tensor, y: Tensor, s: Tensor, method: str, protocol: str, **settings: object) -> Trainer:
+def train(
+    x: Tensor, y: Tensor, s: Tensor, method: str, protocol: str, **settings: object
+) -> Trainer:
     penalty = make_penalty(method, protocol=protocol)
-    trainer = Trainer(x, y, s, penalty=penalty, batch_size=BATCH, device="cuda", **{"epochs": 5, **settings})
+    trainer = Trainer(
+        x, y, s, penalty=penalty, batch_size=BATCH, device="cuda", **{"epochs": 5, **settings}
+    )
     trainer.fit()  # 20 steps unless there are more epochs
     return trainer
 
@@ -43,7 +52,9 @@ def stack_of_25(method: str, protocol: str, **settings: object) -> Trainer:
 
 def lone_run(i: int, method: str, protocol: str, *, copies: int = 1, **settings: object) -> Trainer:
     x, y, s = (part[WHICH[i]] for part in datasets())
-    return train(x, y, s, method, protocol, lam=[LAMS[i]] * copies, seeds=[SEEDS[i]] * copies, **settings)
+    return train(
+        x, y, s, method, protocol, lam=[LAMS[i]] * copies, seeds=[SEEDS[i]] * copies, **settings
+    )
 
 
 def distance(stack: Trainer, lone: Trainer, i: int) -> float:
@@ -52,13 +63,18 @@ def distance(stack: Trainer, lone: Trainer, i: int) -> float:
 
 
 @pytest.mark.parametrize(("method", "protocol"), CASES)
-def test_a_penalty_beside_the_task_changes_nothing(method: str, protocol: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_penalty_beside_the_task_changes_nothing(
+    method: str, protocol: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The penalty has a stream of its own; without it, one after the other, all numbers are the same."""
     beside = lone_run(3, method, protocol, capture=False)
     monkeypatch.setattr(Step, "_beside", lambda step: nullcontext())
     after = lone_run(3, method, protocol, capture=False)
     assert distance(beside, after, 0) == 0.0
-    assert all(torch.equal(beside.history[name], after.history[name]) for name in ("loss", "penalty", "metric"))
+    assert all(
+        torch.equal(beside.history[name], after.history[name])
+        for name in ("loss", "penalty", "metric")
+    )
 
 
 @pytest.mark.parametrize(("method", "protocol"), CASES)
@@ -125,7 +141,10 @@ def assert_parted_at_a_kink(stack: Recorded, lone: Recorded, i: int) -> None:
         for pair in zip(stack.parameters, lone.parameters, strict=True)
     ]
     parted = next(step for step, gap in enumerate(gaps) if gap > 1e-6)
-    flips = sum(int((a[i] != b[0]).sum()) for a, b in zip(stack.signs[parted], lone.signs[parted], strict=True))
+    flips = sum(
+        int((a[i] != b[0]).sum())
+        for a, b in zip(stack.signs[parted], lone.signs[parted], strict=True)
+    )
     assert 1 <= flips <= 3, (parted, flips, gaps)
 
 
@@ -135,7 +154,9 @@ def test_stack_equals_separate_runs_in_double_precision(method: str, protocol: s
     settings = {"dtype": torch.float64, "epochs": 13}
     together = stack_of_25(method, protocol, **settings)
     for i in (0, 18, 24):
-        assert distance(together, lone_run(i, method, protocol, capture=False, **settings), i) < 1e-9
+        assert (
+            distance(together, lone_run(i, method, protocol, capture=False, **settings), i) < 1e-9
+        )
 
 
 @pytest.mark.parametrize(("method", "protocol"), CASES)
@@ -164,7 +185,9 @@ def test_cuda_equals_cpu() -> None:
     """Same seeds, same order, same weights at the start: float64 runs on both devices agree."""
     x, y, s = datasets()
     seeds = torch.tensor([3, 4])
-    assert torch.equal(random_order(seeds, epoch=2, n=500), random_order(seeds.cuda(), epoch=2, n=500).cpu())
+    assert torch.equal(
+        random_order(seeds, epoch=2, n=500), random_order(seeds.cuda(), epoch=2, n=500).cpu()
+    )
     kwargs = {"lam": 3.0, "seeds": [3, 4], "epochs": 5, "batch_size": BATCH, "dtype": torch.float64}
     there, here = (Trainer(x, y, s, device=device, **kwargs) for device in ("cuda", "cpu"))
     there.fit()

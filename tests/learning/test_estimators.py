@@ -41,20 +41,26 @@ WITHOUT_CUDA = pytest.mark.skipif(torch.cuda.is_available(), reason="there is a 
 def toy() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     rng = np.random.default_rng(7)
     s = rng.uniform(20, 70, size=400)
-    X = np.column_stack([s / 25 + 0.5 * rng.normal(size=400), 3 * rng.normal(size=400), rng.normal(size=400)])
+    X = np.column_stack(
+        [s / 25 + 0.5 * rng.normal(size=400), 3 * rng.normal(size=400), rng.normal(size=400)]
+    )
     y = np.where(X[:, 0] + X[:, 1] / 3 + 0.3 * rng.normal(size=400) > 2, "yes", "no")
     return X, y, s
 
 
 @pytest.mark.filterwarnings("ignore::frhsic_core.learning.MissingAttributeWarning")
-@parametrize_with_checks([FairClassifier(**CHECKED), FairRegressor(**LONGER), FairEncoder(**CHECKED)])
+@parametrize_with_checks(
+    [FairClassifier(**CHECKED), FairRegressor(**LONGER), FairEncoder(**CHECKED)]
+)
 def test_scikit_learn(estimator: Any, check: Any) -> None:
     check(estimator)
 
 
 def test_is_the_trainer_on_scaled_data(toy: Any) -> None:
     X, y, s = toy
-    model = FairClassifier(lam=2.0, dtype="float64", **QUICK | {"random_state": 3}).fit(X, y, sensitive_features=s)
+    model = FairClassifier(lam=2.0, dtype="float64", **QUICK | {"random_state": 3}).fit(
+        X, y, sensitive_features=s
+    )
     low, middle, high = np.quantile(X, [0.25, 0.5, 0.75], axis=0, method="inverted_cdf")
     x = np.arcsinh((X - middle) * 1.349 / (2 * (high - low)))
     scaled = (s - s.min()) / (s.max() - s.min())
@@ -62,8 +68,12 @@ def test_is_the_trainer_on_scaled_data(toy: Any) -> None:
         x, y == "yes", scaled, penalty=FRHSIC(), lam=2.0, seeds=3, epochs=4, batch_size=64, learning_rate=5e-3,
         decay=True, widths=(8, 3), dtype=torch.float64, device="cpu",
     ).fit()  # fmt: skip
-    np.testing.assert_allclose(model.decision_function(X), trained.output(x)[0].numpy(), rtol=1e-9, atol=1e-12)
-    np.testing.assert_allclose(model.transform(X), trained.encode(x)[0].numpy(), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(
+        model.decision_function(X), trained.output(x)[0].numpy(), rtol=1e-9, atol=1e-12
+    )
+    np.testing.assert_allclose(
+        model.transform(X), trained.encode(x)[0].numpy(), rtol=1e-9, atol=1e-12
+    )
     np.testing.assert_allclose(model.history_["loss"], trained.history["loss"][:, 0], rtol=1e-12)
 
 
@@ -72,7 +82,10 @@ def test_a_penalty_lowers_the_dependence(toy: Any) -> None:
     options = {"epochs": 60, "learning_rate": 5e-3, "random_state": 0, "device": "cpu"}
     before = FairClassifier(lam=0.0, **options).fit(X, y)
     after = FairClassifier(lam=2.0, **options).fit(X, y, sensitive_features=s)
-    for measure in (lambda m: normalized_hsic(m.transform(X), s), lambda m: gdp(m.predict_proba(X)[:, 1], s)):
+    for measure in (
+        lambda m: normalized_hsic(m.transform(X), s),
+        lambda m: gdp(m.predict_proba(X)[:, 1], s),
+    ):
         assert measure(after) < 0.6 * measure(before)
 
 
@@ -85,7 +98,9 @@ def test_regressor_predicts_on_the_scale_of_y(toy: Any) -> None:
 
 def test_without_attribute_it_warns_and_trains_without_penalty(toy: Any) -> None:
     X, y, s = toy
-    with pytest.warns(MissingAttributeWarning, match=r"sensitive_features is missing.*WITHOUT a penalty"):
+    with pytest.warns(
+        MissingAttributeWarning, match=r"sensitive_features is missing.*WITHOUT a penalty"
+    ):
         model = FairClassifier(lam=5.0, **QUICK).fit(X, y)
     plain = FairClassifier(lam=0.0, **QUICK).fit(X, y)
     unfair = FairClassifier(lam=5.0, method="unfair", **QUICK).fit(X, y, sensitive_features=s)
@@ -102,14 +117,22 @@ def test_pandas_and_several_attributes(toy: Any) -> None:
     plain = FairClassifier(**QUICK).fit(X, y, sensitive_features=both.to_numpy())
     assert model.feature_names_in_.tolist() == ["a", "b", "c"]
     np.testing.assert_array_equal(model.transform(frame), plain.transform(X))
-    summed = FairClassifier(penalty_settings={"attributes": "sum"}, **QUICK).fit(frame, y, sensitive_features=both)
+    summed = FairClassifier(penalty_settings={"attributes": "sum"}, **QUICK).fit(
+        frame, y, sensitive_features=both
+    )
     assert not np.allclose(summed.transform(frame), model.transform(frame))
 
 
-@pytest.mark.parametrize("batch_size", [64, 97, 100, 199, 397])  # last batches of 16, 12, 100, 2 and 3 rows
+@pytest.mark.parametrize(
+    "batch_size", [64, 97, 100, 199, 397]
+)  # last batches of 16, 12, 100, 2 and 3 rows
 def test_equal_opportunity_is_a_setting(toy: Any, batch_size: int) -> None:
     X, y, s = toy
-    options = QUICK | {"lam": 3.0, "batch_size": batch_size, "penalty_settings": {"condition": "positives"}}
+    options = QUICK | {
+        "lam": 3.0,
+        "batch_size": batch_size,
+        "penalty_settings": {"condition": "positives"},
+    }
     options |= {"positive_class": "yes"}
     model = FairClassifier(**options).fit(X, y, sensitive_features=s)
     noise = s.copy()
@@ -123,7 +146,9 @@ def test_sample_weight_zero_is_absence(toy: Any) -> None:
     X, y, s = toy
     weight = (np.arange(400) < 300).astype(float)
     weighted = FairClassifier(**QUICK).fit(X, y, sensitive_features=s, sample_weight=weight)
-    absent = FairClassifier(**QUICK).fit(X[:300], y[:300], sensitive_features=s[:300], sample_weight=np.ones(300))
+    absent = FairClassifier(**QUICK).fit(
+        X[:300], y[:300], sensitive_features=s[:300], sample_weight=np.ones(300)
+    )
     np.testing.assert_array_equal(weighted.predict_proba(X), absent.predict_proba(X))
 
 
@@ -133,14 +158,18 @@ def test_the_target_is_standardized_with_weights(toy: Any) -> None:
     model = FairRegressor(**QUICK).fit(X, X[:, 0], sensitive_features=s, sample_weight=weight)
     mean = np.average(X[:, 0], weights=weight)
     assert model.target_offset_ == pytest.approx(mean)
-    assert model.target_scale_ == pytest.approx(np.sqrt(np.average((X[:, 0] - mean) ** 2, weights=weight)))
+    assert model.target_scale_ == pytest.approx(
+        np.sqrt(np.average((X[:, 0] - mean) ** 2, weights=weight))
+    )
 
 
 def test_own_settings_win_over_the_default_place(toy: Any) -> None:
     """The penalty acts on Z and on the output, unless the settings say otherwise."""
     X, y, s = toy
     default, representation, both = (
-        FairClassifier(penalty_settings=settings, **QUICK).fit(X, y, sensitive_features=s).transform(X)
+        FairClassifier(penalty_settings=settings, **QUICK)
+        .fit(X, y, sensitive_features=s)
+        .transform(X)
         for settings in (None, {"on": "representation"}, {"on": "both"})
     )
     np.testing.assert_array_equal(default, both)
@@ -181,7 +210,9 @@ def test_auto_chooses_from_the_grid_and_refits_on_all_rows(toy: Any) -> None:
 # Bad input -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("wrong", [np.ones(399), np.ones((400, 1)), -np.ones(400), np.zeros(400), np.full(400, np.nan)])
+@pytest.mark.parametrize(
+    "wrong", [np.ones(399), np.ones((400, 1)), -np.ones(400), np.zeros(400), np.full(400, np.nan)]
+)
 def test_weights_that_cannot_be_used(toy: Any, wrong: np.ndarray) -> None:
     X, y, s = toy
     with pytest.raises(ValueError, match=r"[Ss]ample.weight"):
@@ -193,7 +224,10 @@ def test_weights_that_cannot_be_used(toy: Any, wrong: np.ndarray) -> None:
     [
         ({"y": np.repeat("no", 400)}, r"one class only \(.*no.*\)"),
         ({"X": np.full((400, 3), np.nan)}, r"column 0 .*NaN.*drop it"),
-        ({"X": np.full((400, 3), "a")}, r"text in column 0 \(first: .*a.*\), column 1 .*could not convert"),
+        (
+            {"X": np.full((400, 3), "a")},
+            r"text in column 0 \(first: .*a.*\), column 1 .*could not convert",
+        ),
         ({"X": np.zeros((399, 3))}, "inconsistent numbers of samples"),
         ({"lam": None}, "lam is None"),
         ({"lam": float("nan")}, "lam is nan"),
@@ -225,7 +259,9 @@ def test_an_attribute_that_varies_only_where_nothing_counts(toy: Any) -> None:
     X, y, s = toy
     same = np.where(np.arange(400) < 200, 1.0, s)
     with pytest.raises(ValueError, match=r"constant \(column 0\)"):
-        FairClassifier(**QUICK).fit(X, y, sensitive_features=same, sample_weight=np.arange(400) < 200)
+        FairClassifier(**QUICK).fit(
+            X, y, sensitive_features=same, sample_weight=np.arange(400) < 200
+        )
 
 
 def test_a_batch_larger_than_the_data_is_the_data(toy: Any) -> None:
@@ -249,7 +285,11 @@ def test_progress_is_drawn_only_when_asked(toy: Any, capsys: pytest.CaptureFixtu
 def test_cuda_is_the_cpu(toy: Any, lam: float | str) -> None:
     """The captured step, whitening included, against the eager one; predictions are on the CPU either way."""
     X, y, s = toy
-    options = QUICK | {"dtype": "float64", "epochs": 6, "selection": {"lams": (0.5, 1.0), "n_permutations": 19}}
+    options = QUICK | {
+        "dtype": "float64",
+        "epochs": 6,
+        "selection": {"lams": (0.5, 1.0), "n_permutations": 19},
+    }
     cpu = FairClassifier(lam, **options).fit(X, y, sensitive_features=s)
     cuda = FairClassifier(lam, **{**options, "device": "cuda"}).fit(X, y, sensitive_features=s)
     assert cuda.lam_ == cpu.lam_

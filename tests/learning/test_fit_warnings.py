@@ -23,7 +23,9 @@ def people(n: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     age, skill = rng.uniform(size=n), rng.normal(size=n)
     y = skill + 2.0 * (age - 0.5) + 0.5 * rng.normal(size=n) > 0
     return (
-        np.column_stack([skill + 0.3 * rng.normal(size=n), age + 0.15 * rng.normal(size=n), rng.normal(size=n)]),
+        np.column_stack(
+            [skill + 0.3 * rng.normal(size=n), age + 0.15 * rng.normal(size=n), rng.normal(size=n)]
+        ),
         y,
         age,
     )
@@ -33,7 +35,14 @@ def people(n: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def test_epochs_make_some_hundred_steps() -> None:
-    for rows, batch_size in ((10, 256), (700, 256), (1000, 256), (5000, 256), (30_000, 256), (1000, 10)):
+    for rows, batch_size in (
+        (10, 256),
+        (700, 256),
+        (1000, 256),
+        (5000, 256),
+        (30_000, 256),
+        (1000, 10),
+    ):
         epochs = number_of_epochs("auto", rows=rows, batch_size=batch_size)
         steps = -(-rows // min(rows, batch_size))
         wanted = 400 if rows < 4000 else 600
@@ -61,18 +70,27 @@ def test_no_better_than_a_constant() -> None:
     rng = np.random.default_rng(0)
     y = (rng.uniform(size=1000) < 0.45).astype(float)
     options = {"lam": 10.0, "learning_rate": 1e-3}
-    coin, half = rng.normal(size=1000), np.where(rng.uniform(size=1000) < 0.3, 2 * y - 1, rng.normal(size=1000))
+    coin, half = (
+        rng.normal(size=1000),
+        np.where(rng.uniform(size=1000) < 0.3, 2 * y - 1, rng.normal(size=1000)),
+    )
     classified = no_gain(coin, y, task="classification", **options)
     assert re.search(r"λ = 10\) .*accuracy 0\.\d+.* 0\.5.*lower lam", classified)
     assert no_gain(half, y, task="classification", **options) is None
     target = rng.normal(size=1000)
     assert re.search(r"R² -?0\.0", no_gain(0.001 * target, target, task="regression", **options))
     assert no_gain(0.2 * target, target, task="regression", **options) is None
-    assert "a smaller learning_rate" in no_gain(coin, y, task="classification", lam=10.0, learning_rate=100.0)
+    assert "a smaller learning_rate" in no_gain(
+        coin, y, task="classification", lam=10.0, learning_rate=100.0
+    )
     one_class, tried = coin - 9.0, np.stack([coin - 8.0, coin + 9.0])
     said = constant_prediction(one_class, classes=True, tried=tried, **options)
-    assert re.search(r"one class .* from 0\.00 to 0\.0.*every other λ.*a lower lam.*rare class", said)
-    assert "other λ" not in constant_prediction(one_class, classes=True, tried=np.stack([coin, coin - 8]), **options)
+    assert re.search(
+        r"one class .* from 0\.00 to 0\.0.*every other λ.*a lower lam.*rare class", said
+    )
+    assert "other λ" not in constant_prediction(
+        one_class, classes=True, tried=np.stack([coin, coin - 8]), **options
+    )
     assert constant_prediction(coin, classes=True, tried=tried, **options) is None
     assert constant_prediction(one_class, classes=False, tried=None, **options) is None
 
@@ -83,7 +101,9 @@ def test_a_penalty_that_outweighs_the_task_is_told() -> None:
     longer = SHORT | {"epochs": 150, "learning_rate": 1e-2, "widths": (16, 4)}
     with pytest.warns(FitWarning, match=r"λ = 1000\)"):
         model = FairClassifier(1000.0, **longer).fit(X, s > np.median(s), sensitive_features=s)
-    assert len(np.unique(model.predict(X))) == 2  # both classes are predicted: no other warning would tell
+    assert (
+        len(np.unique(model.predict(X))) == 2
+    )  # both classes are predicted: no other warning would tell
 
 
 def test_a_training_that_diverged_keeps_the_old_model() -> None:
@@ -98,11 +118,15 @@ def test_a_training_that_diverged_keeps_the_old_model() -> None:
 def test_a_small_batch_is_told() -> None:
     X, y, s = people(200, 0)
     with pytest.warns(FitWarning, match=r"batch_size=8 .*about 8 samples"):
-        FairClassifier(**SHORT | {"batch_size": 8, "epochs": 2, "learning_rate": 2e-2}).fit(X, y, sensitive_features=s)
+        FairClassifier(**SHORT | {"batch_size": 8, "epochs": 2, "learning_rate": 2e-2}).fit(
+            X, y, sensitive_features=s
+        )
     rare = np.argsort(np.argsort(X[:, 0])) >= 190  # 5 % of the rows count
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
-        FairClassifier(penalty_settings={"condition": "positives"}, **SHORT).fit(X, rare, sensitive_features=s)
+        FairClassifier(penalty_settings={"condition": "positives"}, **SHORT).fit(
+            X, rare, sensitive_features=s
+        )
         FairClassifier(0.0, **SHORT | {"batch_size": 8}).fit(X, y, sensitive_features=s)
     assert sum("batch_size" in str(w.message) for w in told) == 1
 
@@ -151,7 +175,12 @@ def test_classes_and_columns_stay_sorted() -> None:
 
 def test_an_unmet_rule_is_told() -> None:
     X, y, s = people(400, 0)
-    selection = {"rule": "independence", "lams": [0.0, 0.01], "validation_fraction": 0.5, "n_permutations": 39}
+    selection = {
+        "rule": "independence",
+        "lams": [0.0, 0.01],
+        "validation_fraction": 0.5,
+        "n_permutations": 39,
+    }
     with pytest.warns(FitWarning, match=r"λ = 0\.01 .* p > 0\.05"):
         model = FairClassifier("auto", selection=selection, **SHORT).fit(X, y, sensitive_features=s)
     assert not model.lambda_choice_.satisfied

@@ -41,12 +41,18 @@ def assert_untouched(action: Callable[[], Any]) -> Any:
 
 
 def test_the_check_can_fail() -> None:
-    for draw in (lambda: torch.rand(1), lambda: torch.nn.Linear(2, 2), random.random, lambda: np.random.rand()):  # noqa: NPY002
+    for draw in (
+        lambda: torch.rand(1),
+        lambda: torch.nn.Linear(2, 2),
+        random.random,
+        lambda: np.random.rand(),  # noqa: NPY002
+    ):
         with pytest.raises(AssertionError):
             assert_untouched(draw)
 
 
-@pytest.mark.filterwarnings("ignore::frhsic_core.learning.EscapeWarning")  # FREM's fixed bandwidth, on random weights
+# FREM has a fixed bandwidth, and the weights are random.
+@pytest.mark.filterwarnings("ignore::frhsic_core.learning.EscapeWarning")
 @pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.cuda)])
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("estimator", [FairClassifier, FairRegressor])
@@ -76,10 +82,15 @@ def test_a_fit_does_not_load_the_compiler_of_torch(monkeypatch: pytest.MonkeyPat
 
 def test_without_a_seed_every_fit_is_new() -> None:
     x, y, s = SAMPLE
-    seeds = {FairClassifier(device="cpu", **QUICK).fit(x, y, sensitive_features=s).seed_ for _ in range(3)}
+    seeds = {
+        FairClassifier(device="cpu", **QUICK).fit(x, y, sensitive_features=s).seed_
+        for _ in range(3)
+    }
     assert len(seeds) == 3
     state = np.random.RandomState(3)
-    model = FairClassifier(device="cpu", random_state=np.random.RandomState(3), **QUICK).fit(x, y, sensitive_features=s)
+    model = FairClassifier(device="cpu", random_state=np.random.RandomState(3), **QUICK).fit(
+        x, y, sensitive_features=s
+    )
     assert model.seed_ == state.randint(2**31 - 1)
 
 
@@ -88,5 +99,7 @@ def test_the_choice_of_lambda_and_the_residuals() -> None:
     x, y, s = SAMPLE
     options = {"lams": [0.0, 1.0], "n_permutations": 9, "device": "cpu", **QUICK}
     assert_untouched(lambda: select_lambda(x, y, s, **options))
-    auto = FairClassifier("auto", selection={"lams": [0.0, 1.0], "n_permutations": 9}, device="cpu", **QUICK)
+    auto = FairClassifier(
+        "auto", selection={"lams": [0.0, 1.0], "n_permutations": 9}, device="cpu", **QUICK
+    )
     assert_untouched(lambda: auto.fit(x, y, sensitive_features=s))

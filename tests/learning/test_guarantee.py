@@ -31,19 +31,36 @@ def data() -> Data:
 
 
 def model(lam: Any = "auto", *, kind: Any = FairClassifier, **selection: Any) -> Any:
-    chosen = {"rule": "guarantee", "lams": LAMS, "guaranteed_gdp": 0.1, "validation_fraction": 0.5} | selection
-    return kind(lam, epochs=12, batch_size=128, widths=(8, 2), random_state=3, device="cpu", selection=chosen)
+    chosen = {
+        "rule": "guarantee",
+        "lams": LAMS,
+        "guaranteed_gdp": 0.1,
+        "validation_fraction": 0.5,
+    } | selection
+    return kind(
+        lam,
+        epochs=12,
+        batch_size=128,
+        widths=(8, 2),
+        random_state=3,
+        device="cpu",
+        selection=chosen,
+    )
 
 
 def fitted(given: Data, **selection: Any) -> Any:
     x, y, s = given
-    with warnings.catch_warnings(action="ignore"):  # too few epochs, and an unmet rule where a test asks for one
+    with warnings.catch_warnings(
+        action="ignore"
+    ):  # too few epochs, and an unmet rule where a test asks for one
         return model(**selection).fit(x, y, sensitive_features=s)
 
 
 def held_out(n: int, **selection: Any) -> np.ndarray:
     return (
-        LambdaSelection(rule="guarantee", validation_fraction=0.5, **selection).held_out(n, random_state=3)[0].numpy()
+        LambdaSelection(rule="guarantee", validation_fraction=0.5, **selection)
+        .held_out(n, random_state=3)[0]
+        .numpy()
     )
 
 
@@ -53,17 +70,23 @@ def found(data: Data) -> Any:
 
 
 def test_the_rule_is_the_smallest_lambda_below_the_wanted_gdp() -> None:
-    table = pd.DataFrame({"lam": [0.0, 1.0, 3.0], "gdp_bound": [0.2, 0.1, 0.05], "performance": 0.8})
+    table = pd.DataFrame(
+        {"lam": [0.0, 1.0, 3.0], "gdp_bound": [0.2, 0.1, 0.05], "performance": 0.8}
+    )
     assert choose_lambda(table, rule="guarantee", guaranteed_gdp=0.1).lam == 1.0
     assert choose_lambda(table, rule="guarantee", guaranteed_gdp=0.0999).lam == 3.0
     unmet = choose_lambda(table, rule="guarantee", guaranteed_gdp=0.01)
     assert (unmet.lam, unmet.satisfied) == (3.0, False)
 
 
-def test_the_certificate_is_the_bound_of_the_model_on_the_samples_held_out(found, data: Data) -> None:
+def test_the_certificate_is_the_bound_of_the_model_on_the_samples_held_out(
+    found, data: Data
+) -> None:
     x, _, s = data
     rows = held_out(len(s))
-    expected = gdp_bound(found.predict_proba(x[rows])[:, 1], sensitive_features=s[rows], candidates=len(LAMS))
+    expected = gdp_bound(
+        found.predict_proba(x[rows])[:, 1], sensitive_features=s[rows], candidates=len(LAMS)
+    )
     assert found.certificate_.bound == pytest.approx(expected.bound, rel=1e-12)
     assert found.certificate_.candidates == 3
     assert found.certificate_.n == 2000
@@ -85,7 +108,8 @@ def test_the_model_with_a_certificate_never_saw_the_samples_of_the_certificate(d
         one, two = (fitted(part, lams=[1.0], rule=rule) for part in (given, spoiled))
         assert np.array_equal(one.offset_, two.offset_) == same
         equal = [
-            bool((a == b).all()) for a, b in zip(one.encoder_.parameters(), two.encoder_.parameters(), strict=True)
+            bool((a == b).all())
+            for a, b in zip(one.encoder_.parameters(), two.encoder_.parameters(), strict=True)
         ]
         assert all(equal) == same
 
@@ -97,7 +121,9 @@ def test_a_guarantee_that_cannot_be_met_is_said_and_the_bound_is_kept(data: Data
     assert unmet.lam_ == LAMS[-1]
     assert unmet.certificate_.bound > 0.01
     with pytest.warns(FitWarning, match="value of S of their own.* round S to fewer values"):
-        model(guaranteed_gdp=0.01, lams=[1.0]).fit(x, y, sensitive_features=s + np.linspace(0.0, 0.5, len(s)))
+        model(guaranteed_gdp=0.01, lams=[1.0]).fit(
+            x, y, sensitive_features=s + np.linspace(0.0, 0.5, len(s))
+        )
 
 
 def test_more_candidates_cost_more(found, data: Data) -> None:
@@ -106,7 +132,9 @@ def test_more_candidates_cost_more(found, data: Data) -> None:
 
 
 def test_without_the_rule_there_is_no_certificate(data: Data) -> None:
-    assert fitted(tuple(part[:400] for part in data), rule="tradeoff", lams=[1.0]).certificate_ is None
+    assert (
+        fitted(tuple(part[:400] for part in data), rule="tradeoff", lams=[1.0]).certificate_ is None
+    )
 
 
 @pytest.mark.parametrize(
@@ -119,7 +147,9 @@ def test_without_the_rule_there_is_no_certificate(data: Data) -> None:
         ({"delta": 0.0}, "delta"),
     ],
 )
-def test_what_cannot_be_guaranteed_is_refused_with_the_reason(data: Data, changes: dict, word: str) -> None:
+def test_what_cannot_be_guaranteed_is_refused_with_the_reason(
+    data: Data, changes: dict, word: str
+) -> None:
     x, y, s = data
     with pytest.raises(ValueError, match=word):
         model(**changes).fit(x, y, sensitive_features=s)

@@ -13,8 +13,26 @@ from torch import Tensor
 
 from frhsic_core.conditional import eipm
 from frhsic_core.joint import HSICLoss, distance_correlation, hsic
-from frhsic_core.kernels import Gaussian, InverseMultiquadric, Kernel, Laplacian, Linear, MultiScale, median_bandwidth
-from frhsic_core.learning import ADV, FREM, FRHSIC, LAFTR, DCor, MMDBinned, Penalty, RegGDP, make_penalty
+from frhsic_core.kernels import (
+    Gaussian,
+    InverseMultiquadric,
+    Kernel,
+    Laplacian,
+    Linear,
+    MultiScale,
+    median_bandwidth,
+)
+from frhsic_core.learning import (
+    ADV,
+    FREM,
+    FRHSIC,
+    LAFTR,
+    DCor,
+    MMDBinned,
+    Penalty,
+    RegGDP,
+    make_penalty,
+)
 from frhsic_core.learning._data import Batch, TrainingData
 from frhsic_core.learning._penalties import whiten
 from frhsic_core.learning._penalties.base import BandwidthPolicy
@@ -25,7 +43,9 @@ DTYPE = torch.float64
 on_z = partial(FRHSIC, on="representation", estimator="normalized")
 
 
-def sample(n: int = 40, models: int = 2, p: int = 1, d: int = 3) -> tuple[TrainingData, Tensor, Tensor]:
+def sample(
+    n: int = 40, models: int = 2, p: int = 1, d: int = 3
+) -> tuple[TrainingData, Tensor, Tensor]:
     generator = torch.Generator().manual_seed(11)
     s = torch.rand(1, n, p, generator=generator, dtype=DTYPE)
     z = torch.randn(models, n, d, generator=generator, dtype=DTYPE) + 1.5 * s[..., :1]
@@ -47,7 +67,9 @@ ALL = {
     "frhsic output": lambda **k: on_z(on="output", **k),
     "frhsic minmax": lambda **k: on_z(scale="minmax", kernel="imq", **k),
     "frhsic both": lambda **k: on_z(on="both", **k),
-    "frhsic multi-scale": lambda **k: on_z(kernel="multi_scale", kernel_s="multi_scale", on="both", **k),
+    "frhsic multi-scale": lambda **k: on_z(
+        kernel="multi_scale", kernel_s="multi_scale", on="both", **k
+    ),
     "frhsic sum": lambda **k: on_z(attributes="sum", kernel_s="laplacian", **k),
     "frem": lambda **k: FREM(**k),
     "frem squared": lambda **k: FREM(power=2, anchors=None, scale="minmax", **k),
@@ -69,7 +91,12 @@ UNWEIGHTED = ALL | {
 # Against the library's statistics ------------------------------------------------------------------------------------
 
 Oracle = Callable[[Tensor, Tensor, Tensor, Tensor | None], Tensor]
-KERNELS = {"gaussian": Gaussian, "multi_scale": MultiScale, "laplacian": Laplacian, "imq": InverseMultiquadric}
+KERNELS = {
+    "gaussian": Gaussian,
+    "multi_scale": MultiScale,
+    "laplacian": Laplacian,
+    "imq": InverseMultiquadric,
+}
 LAM = 7.0
 
 
@@ -99,7 +126,11 @@ def recommended(z: Tensor, output: Tensor, s: Tensor, weights: Tensor | None) ->
 
 
 def standardized(z: Tensor, output: Tensor, s: Tensor, weights: Tensor | None) -> Tensor:
-    share = torch.full((z.shape[1],), 1 / z.shape[1], dtype=z.dtype) if weights is None else weights / weights.sum()
+    share = (
+        torch.full((z.shape[1],), 1 / z.shape[1], dtype=z.dtype)
+        if weights is None
+        else weights / weights.sum()
+    )
     centered = z - (share @ z).unsqueeze(1)
     scaled = centered / ((share @ centered**2).unsqueeze(1) + 1e-6).sqrt()
     return loss("biased", Gaussian(1.3), Gaussian(0.4))(scaled, output, s, weights)
@@ -116,7 +147,11 @@ def oracles() -> Iterator[tuple[str, Penalty, Oracle]]:
         build = partial(on_z, estimator=form, **fixed)
         for name, kernel in KERNELS.items():
             yield f"{form} {name} on Z", build(kernel=name), loss(form, kernel(1.3), Gaussian(0.4))
-            yield f"{form} {name} on S", build(kernel_s=name), loss(form, Gaussian(1.3), kernel(0.4))
+            yield (
+                f"{form} {name} on S",
+                build(kernel_s=name),
+                loss(form, Gaussian(1.3), kernel(0.4)),
+            )
         several = build(kernel="multi_scale", kernel_s="multi_scale")
         yield f"{form} multi_scale on both", several, loss(form, MultiScale(1.3), MultiScale(0.4))
         medians = on_z(estimator=form, scale=None, bandwidth=BandwidthPolicy(max_points=None))
@@ -124,17 +159,37 @@ def oracles() -> Iterator[tuple[str, Penalty, Oracle]]:
         yield f"{form} output", build(on="output"), on_output(form)
         for kind in ("product", "sum") if form != "normalized" else ():
             together = on_z(estimator=form, scale=None, bandwidth=1.3, attributes=kind)
-            yield f"{form} {kind}", together, loss(form, Gaussian(1.3), kind) if kind == "product" else of_columns(form)
+            yield (
+                f"{form} {kind}",
+                together,
+                loss(form, Gaussian(1.3), kind) if kind == "product" else of_columns(form),
+            )
     yield "recommended", FRHSIC(bandwidth=1.3, bandwidth_s=0.4), recommended
     summed = FRHSIC(bandwidth=1.3, bandwidth_s=0.4, attributes="sum")
-    yield "recommended sum", summed, lambda z, f, s, w: sum(recommended(z, f, c, w) for c in s.split(1, -1))
-    yield "biased standardized", on_z(estimator="biased", **fixed | {"scale": "standardize"}), standardized
+    yield (
+        "recommended sum",
+        summed,
+        lambda z, f, s, w: sum(recommended(z, f, c, w) for c in s.split(1, -1)),
+    )
+    yield (
+        "biased standardized",
+        on_z(estimator="biased", **fixed | {"scale": "standardize"}),
+        standardized,
+    )
     for power in (1, 2):
         for anchors in (None, 9):
             rows = None if anchors is None else torch.arange(anchors)
             options = {"kernel_z": Gaussian(1.0), "bandwidth": 0.5, "power": power, "anchors": rows}
-            yield f"frem {power} {anchors}", FREM(anchors=anchors, power=power), of_z(eipm, **options)
-    yield "dcov", DCor(form="covariance"), of_z(hsic, kernel_z="distance", kernel_s="distance", times=4.0)
+            yield (
+                f"frem {power} {anchors}",
+                FREM(anchors=anchors, power=power),
+                of_z(eipm, **options),
+            )
+    yield (
+        "dcov",
+        DCor(form="covariance"),
+        of_z(hsic, kernel_z="distance", kernel_s="distance", times=4.0),
+    )
     yield "dcor", DCor(), of_z(distance_correlation, squared=True, estimator="unbiased")
 
 
@@ -149,7 +204,9 @@ def test_one_model_has_the_bandwidth_and_value_of_several(policy: float | str) -
     data = data.to(dtype=torch.float32, device="cpu")
     found = []
     for models in (1, 2):
-        penalty = prepared(FRHSIC(bandwidth=policy, bandwidth_s=0.4, on="representation"), data, models=models, d=3)
+        penalty = prepared(
+            FRHSIC(bandwidth=policy, bandwidth_s=0.4, on="representation"), data, models=models, d=3
+        )
         here = z.float().expand(models, -1, -1).clone().requires_grad_()
         batch = batch_of(data, here, here.sum(-1))
         assert penalty._is_lone(batch) == (models == 1)
@@ -159,7 +216,12 @@ def test_one_model_has_the_bandwidth_and_value_of_several(policy: float | str) -
     # Equal rows have a distance of the size of rounding: the general form takes it for zero.
     left, right = halves(np.ones((3, 300), dtype=np.float32))
     left[-1] += 1e-6
-    assert prepared(FRHSIC(bandwidth="every_batch"), data, models=1, d=3).renew_lone(left, right, refresh=True) == 0.0
+    assert (
+        prepared(FRHSIC(bandwidth="every_batch"), data, models=1, d=3).renew_lone(
+            left, right, refresh=True
+        )
+        == 0.0
+    )
 
 
 @pytest.mark.parametrize("p", [1, 2])
@@ -170,12 +232,17 @@ def test_one_model_has_the_bandwidth_and_value_of_several(policy: float | str) -
         for name in ORACLES
         for dtype in (torch.float64, torch.float32)
         for weighted in (False, True)
-        if (dtype == torch.float64 or name.endswith(IN_SINGLE)) and (not weighted or name.startswith(WEIGHTED))
+        if (dtype == torch.float64 or name.endswith(IN_SINGLE))
+        and (not weighted or name.startswith(WEIGHTED))
     ],
 )
-def test_value_and_gradient_are_those_of_the_statistic(name: str, p: int, dtype: torch.dtype, weighted: bool) -> None:
+def test_value_and_gradient_are_those_of_the_statistic(
+    name: str, p: int, dtype: torch.dtype, weighted: bool
+) -> None:
     """One value, one gradient and one meaning of λ in the trainer and in a loop of one's own."""
-    lone = name.startswith("recommended") and (p == 1 or "sum" in name)  # one model, and several blocks of rows
+    lone = name.startswith("recommended") and (
+        p == 1 or "sum" in name
+    )  # one model, and several blocks of rows
     n, models = (300, 1) if lone else (60, 2)
     data, z, _ = sample(n=n, models=models, p=p)
     data = data.to(dtype=dtype, device="cpu")
@@ -191,7 +258,10 @@ def test_value_and_gradient_are_those_of_the_statistic(name: str, p: int, dtype:
     # added in another order: n additions in a row, at most four such sums. In single precision there is no output, and
     # sums of blocks leave a tenth of this.
     rounding = 4 * n * torch.finfo(dtype).eps
-    close = {"rtol": rounding * (dtype == DTYPE), "atol": rounding * LAM * (1.0 if dtype == DTYPE else 0.1)}
+    close = {
+        "rtol": rounding * (dtype == DTYPE),
+        "atol": rounding * LAM * (1.0 if dtype == DTYPE else 0.1),
+    }
     torch.testing.assert_close(mine, other, **close)
     (gradient,) = torch.autograd.grad(mine.sum(), here)
     (expected,) = torch.autograd.grad(other.sum(), there)
@@ -208,7 +278,9 @@ def test_the_centered_gram_matrix_of_the_attribute(kernel: str, outlier: bool) -
     s[0, 0] += 1000.0 * outlier
     penalty = FRHSIC(kernel_s=kernel, attributes="sum")
     data = TrainingData(s, s[..., 0].round(), s, None, "classification")
-    penalty.setup(data, dataset=torch.tensor([1, 0]), generators=[torch.Generator()] * 2, representation=2)
+    penalty.setup(
+        data, dataset=torch.tensor([1, 0]), generators=[torch.Generator()] * 2, representation=2
+    )
     assert penalty._thin != outlier
     drawn = s.flip(0)[:, 5:25]
     rows = torch.arange(5, 25) + torch.tensor([[600], [0]])
@@ -224,8 +296,12 @@ def test_the_term_on_the_output_has_a_weight() -> None:
     both = value(on_z(on="both", bandwidth_s=0.4))
     output = value(on_z(on="output", bandwidth_s=0.4))
     torch.testing.assert_close(both, output + value(on_z(bandwidth_s=0.4)))
-    torch.testing.assert_close(value(on_z(on="both", bandwidth_s=0.4, output_weight=3.0)) - both, 2.0 * output)
-    torch.testing.assert_close(value(on_z(on="both", bandwidth_s=0.4, output_weight=0.0)), both - output)
+    torch.testing.assert_close(
+        value(on_z(on="both", bandwidth_s=0.4, output_weight=3.0)) - both, 2.0 * output
+    )
+    torch.testing.assert_close(
+        value(on_z(on="both", bandwidth_s=0.4, output_weight=0.0)), both - output
+    )
 
 
 def test_the_default_is_the_recommended_form_of_the_search() -> None:
@@ -331,7 +407,9 @@ def test_few_positives_count_when_there_are_enough() -> None:
             assert bool((found != 0).all()) == counts
 
 
-@pytest.mark.parametrize("name", ["reg_gdp", "reg_gdp training", "laftr", "mmd", "mmd means", "frhsic sum"])
+@pytest.mark.parametrize(
+    "name", ["reg_gdp", "reg_gdp training", "laftr", "mmd", "mmd means", "frhsic sum"]
+)
 def test_several_attributes_are_added(name: str) -> None:
     """The penalty of two attributes is the sum of the penalties of each; LAFTR adds the heads of its adversary."""
     data, z, output = sample(p=2)
@@ -346,7 +424,9 @@ def test_several_attributes_are_added(name: str) -> None:
             for mine, parts in ((head.weight, own.weight), (head.bias, own.bias)):
                 mine.data.copy_(parts.data[..., 4 * a : 4 * a + 4])
             for mine, theirs in zip(
-                single.reader.layers[0].parameters(), penalty.reader.layers[0].parameters(), strict=True
+                single.reader.layers[0].parameters(),
+                penalty.reader.layers[0].parameters(),
+                strict=True,
             ):
                 mine.data.copy_(theirs.data)
         total = total + single(batch_of(alone, z, output), refresh=True)
@@ -363,14 +443,18 @@ def test_bins_count_rows_with_weight(name: str) -> None:
     weights[inside[1:]] = 0.0
     kept = weights.nonzero().flatten()
     weighted = penalty(batch_of(data, z, output, weights=weights), refresh=True)
-    torch.testing.assert_close(weighted, penalty(batch_of(data, z, output, rows=kept), refresh=True))
+    torch.testing.assert_close(
+        weighted, penalty(batch_of(data, z, output, rows=kept), refresh=True)
+    )
 
 
 @pytest.mark.parametrize("scale", ["standardize", "whiten"])
 def test_the_bandwidth_stays_when_too_few_rows_count(scale: str) -> None:
     """A batch with two positives does not change σ_Z of the model that it belongs to."""
     data, z, output = sample(n=30)
-    penalty = prepared(on_z(scale=scale, bandwidth="every_batch", condition="positives"), data, models=2, d=3)
+    penalty = prepared(
+        on_z(scale=scale, bandwidth="every_batch", condition="positives"), data, models=2, d=3
+    )
     penalty(batch_of(data, z, output), refresh=True)
     before = penalty.sigma_z.clone()
     batch = batch_of(data, 2 * z[:, :20], output[:, :20], rows=torch.arange(20))
@@ -424,7 +508,9 @@ def test_attribute_bandwidths() -> None:
     """The text's over the training rows, the reference's over the first thousand plus 1e-5."""
     generator = torch.Generator().manual_seed(2)
     s = torch.rand(2, 1500, 1, generator=generator, dtype=DTYPE)
-    data = TrainingData(torch.zeros(2, 1500, 1, dtype=DTYPE), torch.zeros(2, 1500), s, None, "regression")
+    data = TrainingData(
+        torch.zeros(2, 1500, 1, dtype=DTYPE), torch.zeros(2, 1500), s, None, "regression"
+    )
     for rule, expected in (
         ("median", median_bandwidth(s, max_points=1500)),
         ("first_1000", median_bandwidth(s[:, :1000]) + 1e-5),
@@ -441,9 +527,15 @@ def test_bins_agree_with_numpy() -> None:
     values = s[0, :, 0].numpy()
     for bins in (2, 4, 5):
         edges = np.quantile(values, np.arange(1, bins) / bins)
-        assert bin_rows(s, bins=bins)[0, :, 0].tolist() == np.searchsorted(edges, values, side="left").tolist()
+        assert (
+            bin_rows(s, bins=bins)[0, :, 0].tolist()
+            == np.searchsorted(edges, values, side="left").tolist()
+        )
         edges = np.linspace(20, 90, bins + 1)[1:-1]
-        assert bin_rows(s, bins=bins, edges="width")[0, :, 0].tolist() == np.searchsorted(edges, values).tolist()
+        assert (
+            bin_rows(s, bins=bins, edges="width")[0, :, 0].tolist()
+            == np.searchsorted(edges, values).tolist()
+        )
 
 
 @pytest.mark.parametrize(
@@ -460,7 +552,10 @@ def test_bins_agree_with_numpy() -> None:
         (lambda: value(FRHSIC(condition="controls")), "control_features"),
         (lambda: on_z(bandwidth="sometimes"), "bandwidth is 'sometimes'"),
         (lambda: on_z(bandwidth=0.0), r"bandwidth is 0\.0"),
-        *((partial(value, on_z(bandwidth_s=rule)), "bandwidth_s is") for rule in (0.0, -0.5, float("nan"))),
+        *(
+            (partial(value, on_z(bandwidth_s=rule)), "bandwidth_s is")
+            for rule in (0.0, -0.5, float("nan"))
+        ),
         (lambda: FREM(power=3), "power is 3"),
         (lambda: FREM(anchors=0), "anchors is 0"),
         (lambda: FREM(smoothing=0.0), "smoothing is 0.0"),

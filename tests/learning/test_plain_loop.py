@@ -160,16 +160,22 @@ def plain_loop(
     """Train one model the way a script would; return encoder, head and (if any) adversary parameters."""
     # nn.Linear draws in float32 unless told otherwise; the stack draws in its own dtype.
     torch.manual_seed(seed)
-    encoder = nn.Sequential(nn.Linear(D, 8, dtype=torch.float64), nn.SELU(), nn.Linear(8, 6, dtype=torch.float64))
+    encoder = nn.Sequential(
+        nn.Linear(D, 8, dtype=torch.float64), nn.SELU(), nn.Linear(8, 6, dtype=torch.float64)
+    )
     head = nn.Linear(6, 1, dtype=torch.float64)
     out_width = {"": 0, "mse": 1, "hgr": 1, "laftr": 4}[adversary]
     reader = witness = nn.Sequential()
     if adversary:
         reader = nn.Sequential(
-            nn.Linear(6, 50, dtype=torch.float64), nn.SELU(), nn.Linear(50, out_width, dtype=torch.float64)
+            nn.Linear(6, 50, dtype=torch.float64),
+            nn.SELU(),
+            nn.Linear(50, out_width, dtype=torch.float64),
         )
     if adversary == "hgr":
-        witness = nn.Sequential(nn.Linear(1, 50, dtype=torch.float64), nn.SELU(), nn.Linear(50, 1, dtype=torch.float64))
+        witness = nn.Sequential(
+            nn.Linear(1, 50, dtype=torch.float64), nn.SELU(), nn.Linear(50, 1, dtype=torch.float64)
+        )
     optimiser = torch.optim.Adam([*encoder.parameters(), *head.parameters()], lr=1e-3)
     adversary_parameters = [*reader.parameters(), *witness.parameters()]
     adversary_optimiser = torch.optim.Adam(adversary_parameters, lr=1e-3) if adversary else None
@@ -205,11 +211,16 @@ def plain_loop(
             optimiser.step()
             done += 1
             if done == steps:
-                return [p.detach() for p in (*encoder.parameters(), *head.parameters(), *adversary_parameters)]
+                return [
+                    p.detach()
+                    for p in (*encoder.parameters(), *head.parameters(), *adversary_parameters)
+                ]
     raise AssertionError
 
 
-def stacked(x: Tensor, y: Tensor, s: Tensor, penalty: Penalty, *, lam: list[float], seeds: list[int]) -> Trainer:
+def stacked(
+    x: Tensor, y: Tensor, s: Tensor, penalty: Penalty, *, lam: list[float], seeds: list[int]
+) -> Trainer:
     trainer = Trainer(
         x, y, s, penalty=penalty, lam=lam, seeds=seeds, protocol="reference", epochs=math.ceil(STEPS / 5),
         batch_size=BATCH, widths=(8, 6), device="cpu", dtype=torch.float64,
@@ -242,12 +253,16 @@ def test_stack_equals_plain_loop(name: str) -> None:
         assert_equal(trainer, i, expected)
 
 
-@pytest.mark.parametrize(("method", "adversary"), [("adv", "mse"), ("adv", "hgr"), ("laftr", "laftr")])
+@pytest.mark.parametrize(
+    ("method", "adversary"), [("adv", "mse"), ("adv", "hgr"), ("laftr", "laftr")]
+)
 def test_adversaries_equal_plain_loop(method: str, adversary: str) -> None:
     """One adversary step, then one encoder step, also for the adversary's own parameters."""
     x, y, s = classified(0, N, d=D)
     penalty = make_penalty(method, **({"adversary": adversary} if method == "adv" else {}))
     trainer = stacked(x, y, s, penalty, lam=[0.7, 2.0], seeds=[3, 4])
     for i, (lam, seed) in enumerate([(0.7, 3), (2.0, 4)]):
-        expected = plain_loop(x, y, s, lam=lam, seed=seed, steps=STEPS, definition=None, adversary=adversary)
+        expected = plain_loop(
+            x, y, s, lam=lam, seed=seed, steps=STEPS, definition=None, adversary=adversary
+        )
         assert_equal(trainer, i, expected)

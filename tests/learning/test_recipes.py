@@ -15,7 +15,9 @@ from frhsic_core import HSICLoss
 class Model(torch.nn.Module):
     def __init__(self) -> None:
         super().__init__()
-        self.encoder = torch.nn.Sequential(torch.nn.Linear(3, 16), torch.nn.SELU(), torch.nn.Linear(16, 2))
+        self.encoder = torch.nn.Sequential(
+            torch.nn.Linear(3, 16), torch.nn.SELU(), torch.nn.Linear(16, 2)
+        )
         self.head = torch.nn.Linear(2, 1)
 
     def forward(self, x: torch.Tensor, s: torch.Tensor | None = None) -> torch.Tensor:
@@ -30,7 +32,9 @@ def test_skorch_takes_the_penalty_through_get_loss() -> None:
     penalties = []
 
     class WithHSIC(skorch.NeuralNetBinaryClassifier):
-        def get_loss(self, y_pred: Any, y_true: Any, X: Any = None, training: bool = False) -> torch.Tensor:
+        def get_loss(
+            self, y_pred: Any, y_true: Any, X: Any = None, training: bool = False
+        ) -> torch.Tensor:
             loss = super().get_loss(y_pred, y_true, X=X, training=training)
             penalty = HSICLoss(3.0, estimator="normalized")(self.module_.z, X["s"])
             penalties.append(penalty.item())
@@ -39,7 +43,13 @@ def test_skorch_takes_the_penalty_through_get_loss() -> None:
     with torch.random.fork_rng():
         torch.manual_seed(0)
         net = WithHSIC(
-            Model, max_epochs=40, lr=1e-2, batch_size=-1, optimizer=torch.optim.Adam, train_split=None, verbose=0
+            Model,
+            max_epochs=40,
+            lr=1e-2,
+            batch_size=-1,
+            optimizer=torch.optim.Adam,
+            train_split=None,
+            verbose=0,
         )
         net.fit({"x": x, "s": s}, y)
     assert penalties[-1] < 0.5 * penalties[0]
@@ -65,14 +75,21 @@ def test_the_readme_on_adult() -> None:
     from frhsic_core.auditing import audit_representation
 
     data = load_dataset("adult")
-    X, X_test, y, y_test, s, s_test = train_test_split(data.X, data.y, data.s, train_size=12000, random_state=0)
+    X, X_test, y, y_test, s, s_test = train_test_split(
+        data.X, data.y, data.s, train_size=12000, random_state=0
+    )
     score, audits = [], []
     for lam in (0.0, 1.0):
-        model = FairClassifier(lam=lam, epochs=22, random_state=0, device="cpu").fit(X, y, sensitive_features=s)
+        model = FairClassifier(lam=lam, epochs=22, random_state=0, device="cpu").fit(
+            X, y, sensitive_features=s
+        )
         score.append(model.score(X_test, y_test))
         audits.append(
             audit_representation(
-                model.transform(X_test), s_test, predictions=model.predict_proba(X_test)[:, 1], max_rows=1000
+                model.transform(X_test),
+                s_test,
+                predictions=model.predict_proba(X_test)[:, 1],
+                max_rows=1000,
             )
         )
     assert score[1] > score[0] - 0.01

@@ -22,20 +22,29 @@ def test_whitening_against_numpy_and_under_linear_maps() -> None:
         factor = np.linalg.cholesky(covariance + (RIDGE * np.trace(covariance) + 1e-8) * np.eye(3))
         expected = np.linalg.solve(factor, (z[i] - z[i].mean(0)).numpy().T).T
         np.testing.assert_allclose(white[i].numpy(), expected, atol=1e-12)
-        np.testing.assert_allclose(np.cov(white[i].numpy().T, bias=True), np.eye(3), atol=1e-3)  # the ridge
+        np.testing.assert_allclose(
+            np.cov(white[i].numpy().T, bias=True), np.eye(3), atol=1e-3
+        )  # the ridge
     mixing = torch.tensor([[1.0, 0.5, 0.0], [0.2, 1.0, 0.0], [0.0, 0.3, 2.0]], dtype=torch.float64)
     before, after = torch.cdist(white, white), torch.cdist(whiten(z @ mixing), whiten(z @ mixing))
     torch.testing.assert_close(before, after, atol=1e-2, rtol=1e-2)
     weights = torch.full((2, 500), 1 / 500, dtype=torch.float64)
     torch.testing.assert_close(whiten(z, weights), white)
-    doubled, halves = torch.cat([z, z[:, :1]], dim=1), torch.full((2, 501), 1 / 501, dtype=torch.float64)
+    doubled, halves = (
+        torch.cat([z, z[:, :1]], dim=1),
+        torch.full((2, 501), 1 / 501, dtype=torch.float64),
+    )
     heavier = torch.full((2, 500), 1 / 501, dtype=torch.float64)
     heavier[:, 0] *= 2
     torch.testing.assert_close(whiten(doubled, halves)[:, :500], whiten(z, heavier))
 
 
 def test_whitening_survives_repeated_rows_and_a_dead_direction() -> None:
-    z = torch.tensor([[1.0, 0.0]] * 3 + [[2.0, 0.0]] * 3, dtype=torch.float64).unsqueeze(0).requires_grad_()
+    z = (
+        torch.tensor([[1.0, 0.0]] * 3 + [[2.0, 0.0]] * 3, dtype=torch.float64)
+        .unsqueeze(0)
+        .requires_grad_()
+    )
     whiten(z).square().sum().backward()
     assert z.grad is not None
     assert bool(z.grad.isfinite().all())
@@ -50,7 +59,9 @@ def test_the_whitened_penalty_sees_the_thin_direction() -> None:
     value = {}
     for scale in ("standardize", "whiten"):
         penalty = make_penalty("frhsic", estimator="normalized", on="representation", scale=scale)
-        value[scale] = prepared(penalty, data, models=1)(batch_of(data, z, u[..., 0]), refresh=True).item()
+        value[scale] = prepared(penalty, data, models=1)(
+            batch_of(data, z, u[..., 0]), refresh=True
+        ).item()
     assert value["standardize"] < 0.05
     assert value["whiten"] > 0.3
 
@@ -65,7 +76,9 @@ def test_the_gradient_of_whitening() -> None:
     centred = z - z.mean(-2, keepdim=True)
     covariance = centred.mT @ centred / 9
     total = covariance.diagonal(dim1=-2, dim2=-1).sum(-1)[:, None, None]
-    factor = torch.linalg.cholesky(covariance + (RIDGE * total + 1e-8) * torch.eye(3, dtype=torch.float64))
+    factor = torch.linalg.cholesky(
+        covariance + (RIDGE * total + 1e-8) * torch.eye(3, dtype=torch.float64)
+    )
     plain = torch.linalg.solve_triangular(factor, centred.mT, upper=False).mT
     direction = torch.randn(2, 9, 3, generator=generator, dtype=torch.float64)
     (expected,) = torch.autograd.grad((plain * direction).sum(), z)
@@ -99,7 +112,9 @@ def test_schedules() -> None:
     """Which (epoch, step) renew."""
 
     def renewals(policy: str | float | BandwidthPolicy) -> list[tuple[int, int]]:
-        return [(e, b) for e in range(41) for b in range(3) if resolve_policy(policy).refreshes(e, b)]
+        return [
+            (e, b) for e in range(41) for b in range(3) if resolve_policy(policy).refreshes(e, b)
+        ]
 
     assert renewals("fixed") == renewals(0.7) == [(0, 0)]
     assert renewals("every_20_epochs") == [(0, 0), (20, 0), (40, 0)]
@@ -115,7 +130,9 @@ def test_updates() -> None:
     assert resolve_policy(0.3).update(zero, z).item() == 0.3
     for name in ("fixed", "every_20_epochs"):
         assert resolve_policy(name).update(zero + 4.0, z).item() == 2.0
-    assert resolve_policy("reference").update(zero, z).item() == pytest.approx(2.0 + 1e-5, abs=1e-12)
+    assert resolve_policy("reference").update(zero, z).item() == pytest.approx(
+        2.0 + 1e-5, abs=1e-12
+    )
     average = BandwidthPolicy(rate=0.25, max_points=None)
     assert average.update(zero, z).item() == 2.0
     assert average.update(zero + 4.0, z).item() == pytest.approx(3.5)
@@ -125,12 +142,17 @@ def test_names() -> None:
     """Names, numbers and policies are understood."""
     assert resolve_policy("every_batch") == BandwidthPolicy()
     assert resolve_policy(BandwidthPolicy(5)) == BandwidthPolicy(5)
-    assert [resolve_policy(name).max_points for name in ("every_batch", "moving_average")] == [128, 128]
+    assert [resolve_policy(name).max_points for name in ("every_batch", "moving_average")] == [
+        128,
+        128,
+    ]
     assert resolve_policy("moving_average").rate == 0.1
 
 
 def test_guard() -> None:
     """Silent inside [1/3, 3]; outside it names the models and the worst ratio."""
     assert not guard(torch.tensor([0.34, 1.0, 2.9]), epoch=3)
-    with pytest.warns(EscapeWarning, match=r"epoch 7: Z has escaped its kernel in 2 of 3 models \(0, 2\).*45"):
+    with pytest.warns(
+        EscapeWarning, match=r"epoch 7: Z has escaped its kernel in 2 of 3 models \(0, 2\).*45"
+    ):
         assert guard(torch.tensor([0.3, 1.0, 45.0]), epoch=7)

@@ -47,7 +47,9 @@ def test_the_practical_variant_also_stops_at_a_small_hsic() -> None:
     choice = choose_lambda(table(), rule="practical")
     assert choice.lam == 1.0
     assert choice.satisfied
-    assert choose_lambda(table(), rule="practical", epsilon=1e-9).lam == 10.0  # then it is the paper's rule
+    assert (
+        choose_lambda(table(), rule="practical", epsilon=1e-9).lam == 10.0
+    )  # then it is the paper's rule
     assert choice.table["chosen"].to_list() == [False, False, True, False]
 
 
@@ -55,16 +57,26 @@ def test_the_tradeoff_has_most_of_the_reduction_within_the_tolerance() -> None:
     """The relative dependences are 1, 0.65, 0.25 and 0.075."""
     assert choose_lambda(table()).lam == 1.0
     assert choose_lambda(table(), tolerance=0.001).lam == 0.1
-    assert choose_lambda(table(), tolerance=1.0).lam == 1.0  # 0.75 of 0.925 is more than four fifths
-    assert choose_lambda(table(gdp=[0.1, 0.08, 0.05, 0.01]), tolerance=1.0).lam == 10.0  # 0.7 of 0.925 is less
+    assert (
+        choose_lambda(table(), tolerance=1.0).lam == 1.0
+    )  # 0.75 of 0.925 is more than four fifths
+    assert (
+        choose_lambda(table(gdp=[0.1, 0.08, 0.05, 0.01]), tolerance=1.0).lam == 10.0
+    )  # 0.7 of 0.925 is less
     assert choose_lambda(table(), tolerance=0.0).lam == 0.0
     # A plateau of the dependence is not worth a larger λ, and both measures count.
-    flat = table(performance=[0.85] * 4, normalized_hsic=[0.2, 0.02, 0.02, 0.02], gdp=[0.1, 0.01, 0.01, 0.01])
+    flat = table(
+        performance=[0.85] * 4, normalized_hsic=[0.2, 0.02, 0.02, 0.02], gdp=[0.1, 0.01, 0.01, 0.01]
+    )
     assert choose_lambda(flat).lam == 0.1
     assert choose_lambda(flat.assign(gdp=[0.1, 0.1, 0.1, 0.01])).lam == 10.0
-    assert choose_lambda(flat.assign(gdp=0.0)).lam == 0.1  # no gap at all: the other measure decides
+    assert (
+        choose_lambda(flat.assign(gdp=0.0)).lam == 0.1
+    )  # no gap at all: the other measure decides
     rising = flat.assign(normalized_hsic=[0.01, 0.02, 0.03, 0.03], gdp=[0.1, 0.1, 0.1, 0.01])
-    assert choose_lambda(rising).lam == 10.0  # HSIC that rises from next to nothing does not hide that GDP falls
+    assert (
+        choose_lambda(rising).lam == 10.0
+    )  # HSIC that rises from next to nothing does not hide that GDP falls
 
 
 def test_the_tolerance_is_two_standard_errors_where_they_are_larger() -> None:
@@ -73,14 +85,19 @@ def test_the_tolerance_is_two_standard_errors_where_they_are_larger() -> None:
     noisy = table(standard_error=[0.0, 0.01, 0.01, 0.0249], **steep)
     assert choose_lambda(noisy).lam == 1.0  # 0.05 lost
     assert choose_lambda(noisy.assign(standard_error=[0.0, 0.01, 0.01, 0.0251])).lam == 10.0
-    assert choose_lambda(noisy.assign(standard_error=0.0)).lam == choose_lambda(noisy, tolerance=0.01).lam
+    assert (
+        choose_lambda(noisy.assign(standard_error=0.0)).lam
+        == choose_lambda(noisy, tolerance=0.01).lam
+    )
     assert "within two standard errors (at least 0.01)" in choose_lambda(noisy).reason
 
 
 def test_one_lucky_model_does_not_decide() -> None:
     lucky = table(performance=[0.85, 0.80, 0.855, 0.80])  # a collapse on either side of it
     assert choose_lambda(lucky, tolerance=0.01).lam == 0.0
-    assert choose_lambda(table().sample(frac=1, random_state=1)).lam == 1.0  # the order of the rows is no matter
+    assert (
+        choose_lambda(table().sample(frac=1, random_state=1)).lam == 1.0
+    )  # the order of the rows is no matter
 
 
 unit = st.floats(0.0, 1.0, allow_nan=False)
@@ -93,7 +110,9 @@ unit = st.floats(0.0, 1.0, allow_nan=False)
 )
 def test_asking_for_more_never_gives_a_smaller_lambda(rows: list, levels: tuple, rule: str) -> None:
     columns = np.array(rows)
-    data = pd.DataFrame(columns, columns=["performance", "hsic", "normalized_hsic", "gdp", "pvalue"])
+    data = pd.DataFrame(
+        columns, columns=["performance", "hsic", "normalized_hsic", "gdp", "pvalue"]
+    )
     data["lam"] = np.arange(len(rows), dtype=float)
     low, high = sorted(0.001 + 0.99 * np.array(levels))
     if rule == "independence":
@@ -102,13 +121,18 @@ def test_asking_for_more_never_gives_a_smaller_lambda(rows: list, levels: tuple,
         stricter, looser = {"epsilon": low}, {"epsilon": high}
     else:
         stricter, looser = {"tolerance": high}, {"tolerance": low}
-    assert choose_lambda(data, rule=rule, **stricter).lam >= choose_lambda(data, rule=rule, **looser).lam
+    assert (
+        choose_lambda(data, rule=rule, **stricter).lam
+        >= choose_lambda(data, rule=rule, **looser).lam
+    )
 
 
 def test_a_selection_is_checked_when_it_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that a mistyped option is refused before anything is trained."""
     assert LambdaSelection(lams=[3, 0, 0.5]).lams == (0.0, 0.5, 3.0)
-    assert LambdaSelection.of({"alpha": 0.1}, rule="independence") == LambdaSelection(alpha=0.1, rule="independence")
+    assert LambdaSelection.of({"alpha": 0.1}, rule="independence") == LambdaSelection(
+        alpha=0.1, rule="independence"
+    )
     assert LambdaSelection.of(LambdaSelection(alpha=0.1), epsilon=0.5).alpha == 0.1
     assert LambdaSelection.of(None) == LambdaSelection()
 
@@ -118,7 +142,10 @@ def test_a_selection_is_checked_when_it_is_made(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(Trainer, "__init__", never)
     for wrong, text in (
         ({"rule": "trade-off"}, "rule is 'trade-off'"),
-        ({"validation_fraction": 1.5}, r"'validation_fraction' parameter .* a str among {'auto'}. Got 1\.5"),
+        (
+            {"validation_fraction": 1.5},
+            r"'validation_fraction' parameter .* a str among {'auto'}. Got 1\.5",
+        ),
         ({"alpha": 0.0}, r"'alpha' parameter .* \(0.0, 1.0\)"),
         ({"alpha": "auto"}, "'alpha' parameter"),
         ({"delta": 1.0}, r"'delta' parameter .* \(0.0, 1.0\)"),
@@ -160,12 +187,16 @@ def test_the_path_is_one_stack_and_sees_no_validation_row() -> None:
     assert path.choice.table["lam"].to_list() == [0.0, 1.0]
     train = np.setdiff1d(np.arange(400), held)
     for i, lam in enumerate([0.0, 1.0]):
-        alone = Trainer(x[train], y[train], s[train], penalty="frhsic", lam=lam, seeds=3, **OPTIONS).fit()
+        alone = Trainer(
+            x[train], y[train], s[train], penalty="frhsic", lam=lam, seeds=3, **OPTIONS
+        ).fit()
         torch.testing.assert_close(path.stack.output(x)[i], alone.output(x)[0], rtol=0, atol=1e-9)
     # Whatever stands in the validation rows, the models are the same.
     other_y, other_x = y.clone(), x.clone()
     other_y[held], other_x[held] = 1 - y[held], 0.5
-    again = select_lambda(other_x, other_y, s, lams=[1.0, 0.0], random_state=3, n_permutations=19, **OPTIONS)
+    again = select_lambda(
+        other_x, other_y, s, lams=[1.0, 0.0], random_state=3, n_permutations=19, **OPTIONS
+    )
     torch.testing.assert_close(again.stack.output(x), path.stack.output(x), rtol=0, atol=0)
 
 
@@ -173,17 +204,28 @@ def test_several_splits_are_averaged_over_disjoint_parts() -> None:
     """By hand: three paths, each the first split of the same order rotated."""
     x, y, s = classified(0, 400, d=3)
     training = OPTIONS | {"epochs": 20, "learning_rate": 1e-2}
-    options = training | {"lams": [0.0, 10.0], "random_state": 3, "n_permutations": 19, "validation_fraction": 0.15}
+    options = training | {
+        "lams": [0.0, 10.0],
+        "random_state": 3,
+        "n_permutations": 19,
+        "validation_fraction": 0.15,
+    }
     got = select_lambda(x, y, s, **options).choice.table
     order = torch.randperm(400, generator=torch.Generator().manual_seed(3))
     found = []
     for part in range(3):
         held = order[60 * part : 60 * part + 60].sort().values
         train = torch.tensor(np.setdiff1d(np.arange(400), held))
-        stack = Trainer(x[train], y[train], s[train], penalty="frhsic", lam=[0.0, 10.0], seeds=3, **training).fit()
-        found.append(validation_table(stack, x[held], y[held], s[held], n_permutations=19, random_state=3))
+        stack = Trainer(
+            x[train], y[train], s[train], penalty="frhsic", lam=[0.0, 10.0], seeds=3, **training
+        ).fit()
+        found.append(
+            validation_table(stack, x[held], y[held], s[held], n_permutations=19, random_state=3)
+        )
     for name in ("performance", "normalized_hsic", "gdp"):
-        np.testing.assert_allclose(got[name], np.mean([each[name] for each in found], axis=0), rtol=1e-6)
+        np.testing.assert_allclose(
+            got[name], np.mean([each[name] for each in found], axis=0), rtol=1e-6
+        )
     errors = np.array([each["standard_error"] for each in found])
     assert (errors[:, 1] > 0).all()
     np.testing.assert_allclose(got["standard_error"], np.sqrt((errors**2).sum(0)) / 3, rtol=1e-6)
@@ -225,7 +267,9 @@ def test_the_table_against_each_statistic_by_itself(task: str, weighted: bool) -
     weights = np.arange(200.0) if weighted else np.ones(200)
     part = (x, target, s)
     if weighted:
-        part = (TrainingData.from_arrays(*part, sample_weight=weights, task=task, dtype=torch.float64),)
+        part = (
+            TrainingData.from_arrays(*part, sample_weight=weights, task=task, dtype=torch.float64),
+        )
     got = validation_table(stack, *part, n_permutations=99, random_state=5)
 
     share, output = weights / weights.sum(), stack.output(x)
@@ -240,7 +284,9 @@ def test_the_table_against_each_statistic_by_itself(task: str, weighted: bool) -
     variance = (share**2 * (change - change @ share) ** 2).sum() * count / (count - 1)
     # A score is rounded in at most four operations, and the standard error of the change is a norm of both scores.
     rounding = 8 * np.finfo(float).eps * np.abs(score).max()
-    np.testing.assert_allclose(got["standard_error"], [0.0, np.sqrt(variance)], rtol=0, atol=rounding)
+    np.testing.assert_allclose(
+        got["standard_error"], [0.0, np.sqrt(variance)], rtol=0, atol=rounding
+    )
     if not weighted:
         assert got["standard_error"][1] == pytest.approx(scipy.stats.sem(change))
 
@@ -261,7 +307,12 @@ def test_the_table_against_each_statistic_by_itself(task: str, weighted: bool) -
 def test_weights_reach_the_training_of_the_grid() -> None:
     x, y, s = classified(0, 400, d=3)
     weights = torch.linspace(0.0, 2.0, 400, dtype=torch.float64)
-    options = OPTIONS | {"lams": [0.0, 1.0], "random_state": 3, "n_permutations": 9, "validation_fraction": 0.6}
+    options = OPTIONS | {
+        "lams": [0.0, 1.0],
+        "random_state": 3,
+        "n_permutations": 9,
+        "validation_fraction": 0.6,
+    }
     data = TrainingData.from_arrays(x, y, s, sample_weight=weights)
     path = select_lambda(data, **options)
     held = path.validation_rows
@@ -277,7 +328,9 @@ def test_the_choice_judges_the_rows_of_the_condition() -> None:
     """With a penalty on the positives the validation table measures the dependence among the positives."""
     x, y, s = classified(0, 400, d=3)
     penalty = make_penalty("frhsic", condition="positives")
-    path = select_lambda(x, y, s, penalty=penalty, lams=[1.0], n_permutations=9, validation_fraction=0.6, **OPTIONS)
+    path = select_lambda(
+        x, y, s, penalty=penalty, lams=[1.0], n_permutations=9, validation_fraction=0.6, **OPTIONS
+    )
     held = path.validation_rows[(y[path.validation_rows] > 0.5).numpy()]
     expected = hsic(path.stack.encode(x[held])[0], s[held])
     np.testing.assert_allclose(path.choice.table["hsic"], expected.item(), rtol=1e-9)
@@ -301,9 +354,13 @@ def test_the_test_uses_at_most_max_rows() -> None:
     """HSIC and its test use evenly spaced rows; GDP and the performance use all."""
     x, y, s = classified(0, 400, d=3)
     stack = Trainer(x, y, s, lam=[0.0], **OPTIONS).fit()
-    table, whole = (validation_table(stack, x, y, s, n_permutations=9, max_rows=rows) for rows in (50, 1000))
+    table, whole = (
+        validation_table(stack, x, y, s, n_permutations=9, max_rows=rows) for rows in (50, 1000)
+    )
     rows = np.linspace(0, 399, 50).round().astype(int)
-    assert table["hsic"][0] == pytest.approx(float(hsic(stack.encode(x)[0][rows], s[rows])), rel=1e-9)
+    assert table["hsic"][0] == pytest.approx(
+        float(hsic(stack.encode(x)[0][rows], s[rows])), rel=1e-9
+    )
     assert table["statistic"][0] == pytest.approx(50 * table["hsic"][0])
     assert (table["gdp"][0], table["performance"][0]) == (whole["gdp"][0], whole["performance"][0])
 

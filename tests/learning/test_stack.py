@@ -10,7 +10,16 @@ import torch
 from samples import classified
 from torch import Tensor, nn
 
-from frhsic_core.learning import FREM, FRHSIC, METHODS, DCor, ModelStack, Trainer, TrainingData, make_penalty
+from frhsic_core.learning import (
+    FREM,
+    FRHSIC,
+    METHODS,
+    DCor,
+    ModelStack,
+    Trainer,
+    TrainingData,
+    make_penalty,
+)
 from frhsic_core.learning._data import random_order
 from frhsic_core.learning._penalties import Penalty
 from frhsic_core.learning._stack import COLUMNS
@@ -24,7 +33,9 @@ CASES: dict[str, Penalty] = {
     for protocol in ("text", "reference")
 } | {
     "frhsic recommended": FRHSIC(),
-    "frhsic unbiased, moving average": FRHSIC(estimator="unbiased", scale=None, bandwidth="moving_average"),
+    "frhsic unbiased, moving average": FRHSIC(
+        estimator="unbiased", scale=None, bandwidth="moving_average"
+    ),
     "frhsic laplacian": FRHSIC(kernel="laplacian", estimator="biased"),
     "frhsic imq, on both": FRHSIC(kernel="imq", on="both"),
     "frhsic positives": FRHSIC(condition="positives"),
@@ -33,7 +44,9 @@ CASES: dict[str, Penalty] = {
 }
 
 
-def train(x: Tensor, y: Tensor, s: Tensor, penalty: Penalty, steps: int = 50, **stack: object) -> Trainer:
+def train(
+    x: Tensor, y: Tensor, s: Tensor, penalty: Penalty, steps: int = 50, **stack: object
+) -> Trainer:
     trainer = Trainer(
         x, y, s, penalty=penalty, epochs=-(-steps // 4), batch_size=BATCH, widths=(6, 4), device="cpu",
         dtype=torch.float64, **stack,
@@ -49,7 +62,8 @@ def train(x: Tensor, y: Tensor, s: Tensor, penalty: Penalty, steps: int = 50, **
 @pytest.mark.filterwarnings("ignore::frhsic_core.learning.EscapeWarning")
 # In the reference's settings more of the runs are compared, which takes long.
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.slow] * name.endswith("reference")) for name in CASES]
+    "name",
+    [pytest.param(name, marks=[pytest.mark.slow] * name.endswith("reference")) for name in CASES],
 )
 def test_stack_of_25_equals_25_runs(name: str) -> None:
     """λ, seed and dataset vary along the stack; 50 steps and more in float64; parameters agree to 1e-9.
@@ -77,7 +91,9 @@ def test_stack_of_25_equals_25_runs(name: str) -> None:
             idle = together.step.learning_rate * BATCH * torch.finfo(torch.float64).eps / 1e-8
             shifts = key.startswith(("reader", "witness")) and key.endswith("bias")
             atol = 1e-9 + shifts * idle * together.epoch * together.step.steps_per_epoch
-            torch.testing.assert_close(stack[i], lone[0], rtol=0, atol=atol, msg=lambda m, key=key: f"{key}: {m}")
+            torch.testing.assert_close(
+                stack[i], lone[0], rtol=0, atol=atol, msg=lambda m, key=key: f"{key}: {m}"
+            )
         assert_same_history(together, i, alone)
 
 
@@ -100,12 +116,23 @@ def test_weights_belong_to_their_dataset(method: str, condition: str | None) -> 
     weights = torch.rand(2, N, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
     form = {"dcor": {"form": "covariance"}, "reg_gdp": {"grid_range": "training"}}.get(method, {})
     penalty = make_penalty(method, condition=condition, **form)
-    options = {"penalty": penalty, "lam": 2.0, "seeds": 4, "epochs": 2, "batch_size": BATCH, "widths": (6, 4)}
+    options = {
+        "penalty": penalty,
+        "lam": 2.0,
+        "seeds": 4,
+        "epochs": 2,
+        "batch_size": BATCH,
+        "widths": (6, 4),
+    }
     on_cpu = {"device": "cpu", "dtype": torch.float64}
     stack = Trainer(TrainingData.from_arrays(x, y, s, sample_weight=weights), **options, **on_cpu)
     stack.fit()
     for i in range(2):
-        lone = Trainer(TrainingData.from_arrays(x[i], y[i], s[i], sample_weight=weights[i]), **options, **on_cpu)
+        lone = Trainer(
+            TrainingData.from_arrays(x[i], y[i], s[i], sample_weight=weights[i]),
+            **options,
+            **on_cpu,
+        )
         lone.fit()
         assert_same_history(stack, i, lone)
 
@@ -119,7 +146,11 @@ def test_initialize_equals_lone_models(dtype: torch.dtype) -> None:
     assert torch.equal(before, torch.get_rng_state())
     for i, seed in enumerate([42, 43, 44]):
         torch.manual_seed(seed)
-        layers = [nn.Linear(7, 5, dtype=dtype), nn.Linear(5, 4, dtype=dtype), nn.Linear(4, 1, dtype=dtype)]
+        layers = [
+            nn.Linear(7, 5, dtype=dtype),
+            nn.Linear(5, 4, dtype=dtype),
+            nn.Linear(4, 1, dtype=dtype),
+        ]
         for layer, mine in zip(layers, [*stack.encoder.layers, stack.head], strict=True):
             assert torch.equal(mine.weight[i].T, layer.weight)
             assert torch.equal(mine.bias[i, 0], layer.bias)
@@ -164,7 +195,9 @@ def test_the_order_is_that_of_splitmix64() -> None:
 @pytest.mark.parametrize("protocol", ["recommended", "text", "reference"])
 def test_one_mini_batch_passes_at_most_seven_modules(protocol: str) -> None:
     x = torch.rand(300, 2, generator=torch.Generator().manual_seed(0))
-    trainer = Trainer(x, (x.sum(-1) > 1).float(), x[:, 0], lam=[1.0], protocol=protocol, device="cpu")
+    trainer = Trainer(
+        x, (x.sum(-1) > 1).float(), x[:, 0], lam=[1.0], protocol=protocol, device="cpu"
+    )
     trainer.step.begin_epoch(random_order(torch.tensor([0]), epoch=0, n=300))
     modules = set()
 
@@ -231,9 +264,14 @@ def test_a_last_digit_stays_one(name: str) -> None:
 def test_an_adversary_does_not_move_where_it_has_no_gradient() -> None:
     """Standardising removes a shift of the two networks' outputs; their last biases stay where they began."""
     trainer = Trainer(*SAMPLE, penalty="adv", lam=1.0, epochs=1, device="cpu")
-    before = [network.layers[-1].bias.clone() for network in (trainer.penalty.reader, trainer.penalty.witness)]
+    before = [
+        network.layers[-1].bias.clone()
+        for network in (trainer.penalty.reader, trainer.penalty.witness)
+    ]
     weights = trainer.penalty.reader.layers[-1].weight.clone()
     trainer.fit()
-    after = [network.layers[-1].bias for network in (trainer.penalty.reader, trainer.penalty.witness)]
+    after = [
+        network.layers[-1].bias for network in (trainer.penalty.reader, trainer.penalty.witness)
+    ]
     assert all(torch.equal(a, b) for a, b in zip(before, after, strict=True))
     assert not torch.equal(weights, trainer.penalty.reader.layers[-1].weight)

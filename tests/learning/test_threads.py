@@ -28,7 +28,9 @@ def three_threads() -> Iterator[None]:
 
 
 def trainer(**changes: Any) -> Trainer:
-    return Trainer(*SAMPLE, **{"epochs": 2, "batch_size": 64, "widths": (8, 2), "device": "cpu", **changes})
+    return Trainer(
+        *SAMPLE, **{"epochs": 2, "batch_size": 64, "widths": (8, 2), "device": "cpu", **changes}
+    )
 
 
 def watch(monkeypatch: pytest.MonkeyPatch) -> list[int]:
@@ -45,11 +47,16 @@ def watch(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 @pytest.mark.parametrize(
-    ("elements", "count"), [(0, 1), (ELEMENTS_PER_THREAD, 1), (2 * ELEMENTS_PER_THREAD, 2), (10**12, OUTSIDE)]
+    ("elements", "count"),
+    [(0, 1), (ELEMENTS_PER_THREAD, 1), (2 * ELEMENTS_PER_THREAD, 2), (10**12, OUTSIDE)],
 )
 def test_the_number_grows_with_the_work_up_to_the_one_in_force(elements: int, count: int) -> None:
     def of_products() -> set[int]:
-        return {one["num_threads"] for one in _libraries().info() if one.get("threading_layer") == "pthreads"}
+        return {
+            one["num_threads"]
+            for one in _libraries().info()
+            if one.get("threading_layer") == "pthreads"
+        }
 
     with _libraries().limit(limits=OUTSIDE, user_api="blas"):
         with cpu_threads(elements) as given:
@@ -58,7 +65,9 @@ def test_the_number_grows_with_the_work_up_to_the_one_in_force(elements: int, co
         assert of_products() <= {torch.get_num_threads()} == {OUTSIDE}
 
 
-def test_training_uses_one_thread_for_small_work_and_more_for_large(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_training_uses_one_thread_for_small_work_and_more_for_large(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     seen = watch(monkeypatch)
     trainer().fit()
     assert set(seen) == {1}
@@ -71,10 +80,14 @@ def test_training_uses_one_thread_for_small_work_and_more_for_large(monkeypatch:
 
 @pytest.mark.filterwarnings("ignore::frhsic_core.learning.FitWarning")
 @pytest.mark.parametrize("lam", [0.5, "auto"])
-def test_an_estimator_restores_the_number(lam: float | str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_estimator_restores_the_number(
+    lam: float | str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     seen = watch(monkeypatch)
     x, y, s = SAMPLE
-    model = FairClassifier(lam, epochs=2, device="cpu", random_state=0, selection={"n_permutations": 19})
+    model = FairClassifier(
+        lam, epochs=2, device="cpu", random_state=0, selection={"n_permutations": 19}
+    )
     model.fit(x, y, sensitive_features=s)
     assert set(seen) == {1}
     assert torch.get_num_threads() == OUTSIDE

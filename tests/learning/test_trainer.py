@@ -12,7 +12,16 @@ from samples import classified
 from torch import Tensor
 
 from frhsic_core.kernels import batch_median
-from frhsic_core.learning import FRHSIC, DCor, EscapeWarning, Progress, Trainer, TrainingData, Unfair, make_penalty
+from frhsic_core.learning import (
+    FRHSIC,
+    DCor,
+    EscapeWarning,
+    Progress,
+    Trainer,
+    TrainingData,
+    Unfair,
+    make_penalty,
+)
 from frhsic_core.learning._data import random_order
 from frhsic_core.learning._trainer import TrainingSettings
 
@@ -25,7 +34,9 @@ def trainer(*, epochs: int = 6, **changes: object) -> Trainer:
         "penalty": "frhsic", "lam": [0.0, 3.0], "seeds": [5, 6], "batch_size": 32, "widths": (6, 4), "device": "cpu",
         "dtype": torch.float64,
     } | changes  # fmt: skip
-    return Trainer(TrainingData.from_arrays(*classified(21, N, d=3), **described), epochs=epochs, **settings)
+    return Trainer(
+        TrainingData.from_arrays(*classified(21, N, d=3), **described), epochs=epochs, **settings
+    )
 
 
 def assert_same(first: Trainer, second: Trainer) -> None:
@@ -73,10 +84,17 @@ def test_the_time_left_counts_the_epochs_of_this_call(monkeypatch: pytest.Monkey
     resumed = trainer()
     resumed.fit(callback=lambda progress: progress.epoch == 2)
     seconds = iter(range(10))
-    monkeypatch.setattr("frhsic_core.learning._trainer.time.perf_counter", lambda: float(next(seconds)))
+    monkeypatch.setattr(
+        "frhsic_core.learning._trainer.time.perf_counter", lambda: float(next(seconds))
+    )
     seen: list[Progress] = []
     resumed.fit(callback=seen.append)
-    assert [(p.epoch, p.seconds, p.seconds_left) for p in seen] == [(3, 1, 3), (4, 2, 2), (5, 3, 1), (6, 4, 0)]
+    assert [(p.epoch, p.seconds, p.seconds_left) for p in seen] == [
+        (3, 1, 3),
+        (4, 2, 2),
+        (5, 3, 1),
+        (6, 4, 0),
+    ]
 
 
 def test_a_result_stays_as_it_was_returned() -> None:
@@ -89,7 +107,9 @@ def test_a_result_stays_as_it_was_returned() -> None:
     assert going.epoch == 6
     assert torch.equal(result.output(x), before)
     assert result.history["loss"].shape == (1, 2)
-    assert all(torch.equal(value, penalty[name]) for name, value in result.penalty.state_dict().items())
+    assert all(
+        torch.equal(value, penalty[name]) for name, value in result.penalty.state_dict().items()
+    )
 
 
 def test_the_ratio_is_that_of_the_rows_that_count() -> None:
@@ -104,7 +124,9 @@ def test_the_ratio_is_that_of_the_rows_that_count() -> None:
     result = Trainer(data, learning_rate=1e-9, dtype=torch.float64, **options).fit()
     z = result.encode(x)[0]
     z = (z - z[:80].mean(0)) / (z[:80].var(0, correction=0) + 1e-6).sqrt()
-    torch.testing.assert_close(result.history["ratio"], batch_median(z, None).reshape(1, 1), rtol=1e-5, atol=0)
+    torch.testing.assert_close(
+        result.history["ratio"], batch_median(z, None).reshape(1, 1), rtol=1e-5, atol=0
+    )
 
 
 def test_every_dataset_needs_variation() -> None:
@@ -121,7 +143,9 @@ def test_every_dataset_needs_variation() -> None:
             TrainingData.from_arrays(*given[:3], sample_weight=given[3])
 
 
-@pytest.mark.parametrize("weights", [None, torch.linspace(0.1, 2.0, N, dtype=torch.float64)], ids=["equal", "weighted"])
+@pytest.mark.parametrize(
+    "weights", [None, torch.linspace(0.1, 2.0, N, dtype=torch.float64)], ids=["equal", "weighted"]
+)
 @pytest.mark.parametrize("task", ["classification", "regression"])
 def test_history_is_that_of_all_rows(task: str, weights: Tensor | None) -> None:
     """Loss and metric of a mini-batch are weighted means, and the epoch averages its mini-batches by their length.
@@ -130,16 +154,30 @@ def test_history_is_that_of_all_rows(task: str, weights: Tensor | None) -> None:
     """
     x, y, s = classified(21, N, d=3)
     target = y if task == "classification" else x[:, 1]
-    options = {"seeds": 5, "batch_size": 40, "epochs": 1, "learning_rate": 1e-12, "dtype": x.dtype, "device": "cpu"}
-    result = Trainer(TrainingData.from_arrays(x, target, s, task=task, sample_weight=weights), **options).fit()
+    options = {
+        "seeds": 5,
+        "batch_size": 40,
+        "epochs": 1,
+        "learning_rate": 1e-12,
+        "dtype": x.dtype,
+        "device": "cpu",
+    }
+    result = Trainer(
+        TrainingData.from_arrays(x, target, s, task=task, sample_weight=weights), **options
+    ).fit()
     output = result.output(x)[0]
     each = {"loss": (output - target) ** 2, "metric": (output - target) ** 2}
     if task == "classification":
-        each["loss"] = torch.nn.functional.binary_cross_entropy_with_logits(output, target, reduction="none")
+        each["loss"] = torch.nn.functional.binary_cross_entropy_with_logits(
+            output, target, reduction="none"
+        )
         each["metric"] = ((output > 0) == (target > 0.5)).double()
     parts = random_order(torch.tensor([5]), epoch=0, n=N)[0].split(40)
     for name, values in each.items():
-        means = [np.average(values[part], weights=None if weights is None else weights[part]) for part in parts]
+        means = [
+            np.average(values[part], weights=None if weights is None else weights[part])
+            for part in parts
+        ]
         expected = np.average(means, weights=[len(part) for part in parts])
         assert result.history[name].item() == pytest.approx(expected, rel=1e-6)
     if task == "regression":
@@ -158,7 +196,13 @@ def test_weights_of_zero_drop_rows_and_equal_weights_change_nothing() -> None:
     x, y, s = classified(21, N, d=3)
     weights = torch.ones(N)
     weights[60:] = 0.0
-    settings = {"batch_size": N, "widths": (6, 4), "epochs": 5, "device": "cpu", "dtype": torch.float64}
+    settings = {
+        "batch_size": N,
+        "widths": (6, 4),
+        "epochs": 5,
+        "device": "cpu",
+        "dtype": torch.float64,
+    }
     settings |= {"penalty": FRHSIC(bandwidth=1.0, bandwidth_s=0.3), "lam": 2.0, "seeds": 1}
     weighted = Trainer(TrainingData.from_arrays(x, y, s, sample_weight=weights), **settings).fit()
     subset = Trainer(x[:60], y[:60], s[:60], **settings).fit()
@@ -180,7 +224,9 @@ def test_datasets_along_the_stack() -> None:
     torch.testing.assert_close(stack.encode(torch.stack([x, -x]))[1], stack.encode(-x)[1])
     encoder, head = stack.lone(1)
     torch.testing.assert_close(head(encoder(-x)).squeeze(-1), stack.output(-x)[1])
-    torch.testing.assert_close(stack.probabilities(x)[1], torch.sigmoid(head(encoder(x)).squeeze(-1)))
+    torch.testing.assert_close(
+        stack.probabilities(x)[1], torch.sigmoid(head(encoder(x)).squeeze(-1))
+    )
     with pytest.raises(ValueError, match="2 columns but the models were trained on 3"):
         stack.encode(torch.zeros(4, 2))
 
@@ -199,9 +245,13 @@ def test_the_same_numbers_in_any_container_give_the_same_model() -> None:
     ):
         assert torch.equal(Trainer(*given, **kind, **options).fit().encode(x), expected)
     part = Trainer(data.part(torch.arange(60)), **kind, **options).fit()
-    assert torch.equal(part.encode(x), Trainer(x[:60], y[:60], s[:60], **kind, **options).fit().encode(x))
+    assert torch.equal(
+        part.encode(x), Trainer(x[:60], y[:60], s[:60], **kind, **options).fit().encode(x)
+    )
     settings = TrainingSettings(epochs=9, batch_size=32, widths=(6, 4), **kind)
-    one = Trainer(x, y, s, lam=[0.0, 3.0], seeds=5, settings=settings, epochs=2)  # the value beside them counts
+    one = Trainer(
+        x, y, s, lam=[0.0, 3.0], seeds=5, settings=settings, epochs=2
+    )  # the value beside them counts
     assert torch.equal(one.fit().encode(x), expected)
     for options, text in (
         ({}, "y is missing"),
@@ -226,14 +276,20 @@ def test_guard_warns_once_when_z_escapes() -> None:
 @pytest.mark.parametrize("scale", [None, "standardize", "whiten"])
 @pytest.mark.parametrize("policy", ["every_batch", "moving_average"])
 @pytest.mark.parametrize("condition", [None, "positives"])
-def test_guard_is_silent_after_a_short_last_batch(scale: str | None, policy: str, condition: str | None) -> None:
+def test_guard_is_silent_after_a_short_last_batch(
+    scale: str | None, policy: str, condition: str | None
+) -> None:
     """Two rows at the end of an epoch say nothing about Z; warnings are errors here. A fixed bandwidth still warns."""
     penalty = FRHSIC(scale=scale, bandwidth=policy, condition=condition)
     history = trainer(penalty=penalty, epochs=4, batch_size=44).fit().history
     assert (history["ratio"] > 0.5).all()
     assert (history["ratio"] < 2.0).all()
     with pytest.warns(EscapeWarning, match="bandwidths"):
-        trainer(penalty=FRHSIC(scale=scale, bandwidth=0.01, condition=condition), epochs=1, batch_size=44).fit()
+        trainer(
+            penalty=FRHSIC(scale=scale, bandwidth=0.01, condition=condition),
+            epochs=1,
+            batch_size=44,
+        ).fit()
 
 
 def test_ratio_where_too_few_rows_count() -> None:
@@ -242,7 +298,11 @@ def test_ratio_where_too_few_rows_count() -> None:
     y = torch.zeros_like(y)
     y[:2] = 1.0
     penalty = FRHSIC(condition="positives")
-    history = Trainer(x, y, s, penalty=penalty, epochs=1, batch_size=32, widths=(6, 4), device="cpu").fit().history
+    history = (
+        Trainer(x, y, s, penalty=penalty, epochs=1, batch_size=32, widths=(6, 4), device="cpu")
+        .fit()
+        .history
+    )
     assert torch.isnan(history["ratio"]).all()
 
 
@@ -264,7 +324,10 @@ def test_ratio_where_too_few_rows_count() -> None:
         ({"capture": True}, "capture=True needs CUDA"),
         ({"sample_weight": -torch.ones(N)}, "zero or positive"),
         ({"sample_weight": torch.ones(N - 1)}, f"sample_weight has {N - 1} rows but X has {N}"),
-        ({"task": "regression", "penalty": FRHSIC(condition="positives")}, "needs a classification task"),
+        (
+            {"task": "regression", "penalty": FRHSIC(condition="positives")},
+            "needs a classification task",
+        ),
     ],
 )
 def test_bad_settings(change: dict, text: str) -> None:
@@ -280,8 +343,16 @@ def test_bad_settings(change: dict, text: str) -> None:
         (lambda x, y, s: (x, y, s[:-1]), ValueError, f"s has {N - 1} rows but X has {N}"),
         (lambda x, y, s: (x, y[:-1], s), ValueError, f"y has {N - 1} rows but X has {N}"),
         (lambda x, y, s: (x * torch.nan, y, s), ValueError, "X has 270 NaN"),
-        (lambda x, y, s: (x, y, torch.where(s > 0.5, torch.inf, s)), ValueError, "s has .* NaN or infinite"),
-        (lambda x, y, s: (np.array([["a"] * 3] * N), y, s), TypeError, "X could not be read as numbers"),
+        (
+            lambda x, y, s: (x, y, torch.where(s > 0.5, torch.inf, s)),
+            ValueError,
+            "s has .* NaN or infinite",
+        ),
+        (
+            lambda x, y, s: (np.array([["a"] * 3] * N), y, s),
+            TypeError,
+            "X could not be read as numbers",
+        ),
         (lambda x, y, s: (x, y, ["old"] * N), TypeError, "s could not be read as numbers"),
         (lambda x, y, s: (x, y, None), ValueError, "needs the sensitive attribute"),
         (lambda x, y, s: (x[0, 0], y, s), ValueError, "X has shape"),
@@ -318,7 +389,10 @@ def test_the_learning_rate_falls_linearly() -> None:
     fitted.fit(callback=look)
     fitted.fit(callback=look)
     assert rates == pytest.approx([0.01, 0.0075, 0.005, 0.0025])
-    whole, plain = trainer(epochs=4, learning_rate=0.01, decay=True), trainer(epochs=4, learning_rate=0.01)
+    whole, plain = (
+        trainer(epochs=4, learning_rate=0.01, decay=True),
+        trainer(epochs=4, learning_rate=0.01),
+    )
     whole.fit()
     plain.fit()
     assert_same(whole, fitted)

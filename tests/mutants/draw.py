@@ -28,7 +28,16 @@ ON_CUDA = {  # only a GPU runs them
     "shared_gpu"}  # fmt: skip
 
 # How much is held at once: time and memory, not the sum.
-AT_ONCE = {"CHUNK", "_CHUNK", "BLOCK", "_BLOCK", "_ENTRIES", "_FEATURE_ROWS", "_INDEXED", "_NUMBERS"}
+AT_ONCE = {
+    "CHUNK",
+    "_CHUNK",
+    "BLOCK",
+    "_BLOCK",
+    "_ENTRIES",
+    "_FEATURE_ROWS",
+    "_INDEXED",
+    "_NUMBERS",
+}
 
 # Operators as they are written, and what replaces them.
 NEGATION = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
@@ -39,16 +48,52 @@ ASSIGNMENT = {"+=": "-=", "-=": "+=", "*=": "/=", "/=": "*="}
 BOOLEAN = {"and": "or", "or": "and"}
 OPERATOR = re.compile(r"[<>=!*/+%-]+|\b(?:is not|not in|is|in|and|or)\b")
 # The order of their arguments does not matter, or a swap is an error on every call.
-SYMMETRIC = {"max", "min", "maximum", "minimum", "hypot", "allclose", "isclose", "logaddexp", "isinstance", "hasattr"}
+SYMMETRIC = {
+    "max",
+    "min",
+    "maximum",
+    "minimum",
+    "hypot",
+    "allclose",
+    "isclose",
+    "logaddexp",
+    "isinstance",
+    "hasattr",
+}
 # Keyword arguments that decide no result on a CPU: `strict` turns a mistake of the library into an error, `fused` and
 # `chunk_size` change the order of sums, the others are words and the look of a figure or of a terminal.
-WORDS = {"stacklevel", "help", "title", "caption", "n_jobs", "device", "strict", "fused", "chunk_size", "highlight"}
+WORDS = {
+    "stacklevel",
+    "help",
+    "title",
+    "caption",
+    "n_jobs",
+    "device",
+    "strict",
+    "fused",
+    "chunk_size",
+    "highlight",
+}
 WORDS |= {"frameon", "ncols", "loc", "ha", "va", "layout", "rotation", "bbox_to_anchor"}
-WORDS |= {"color", "fontsize", "linewidth", "elinewidth", "linestyle", "marker", "markersize", "text_anchor", "figsize"}
+WORDS |= {
+    "color",
+    "fontsize",
+    "linewidth",
+    "elinewidth",
+    "linestyle",
+    "marker",
+    "markersize",
+    "text_anchor",
+    "figsize",
+}
 # Calls that change nothing but the look of a figure: its ticks and its frame.
 LOOK = {"tick_params", "set_visible"}
 # What the paper's modules say together: small runs, the answers of the ledger, and the numbers in hand-written pages.
-RECORDS = ("paper/experiments/test_smoke.py", "paper/claims/test_recorded.py", "paper/test_display.py")
+RECORDS = (
+    "paper/experiments/test_smoke.py",
+    "paper/claims/test_recorded.py",
+    "paper/test_display.py",
+)
 
 
 @dataclass(frozen=True)
@@ -100,7 +145,9 @@ class _Places:
         return self.starts[line - 1] + len(self.lines[line - 1].encode()[:column].decode())
 
     def span(self, node: ast.AST) -> tuple[int, int]:
-        return self.position(node.lineno, node.col_offset), self.position(node.end_lineno, node.end_col_offset)
+        return self.position(node.lineno, node.col_offset), self.position(
+            node.end_lineno, node.end_col_offset
+        )
 
     def source(self, node: ast.AST) -> str:
         start, end = self.span(node)
@@ -117,20 +164,28 @@ class _Places:
             self.add(kind, *found[0].span(), table[found[0][0]])
 
     def visit(self, node: ast.AST) -> None:
-        if isinstance(node, ast.Raise | ast.JoinedStr) or (isinstance(node, ast.Call) and self.called(node) == "warn"):
+        if isinstance(node, ast.Raise | ast.JoinedStr) or (
+            isinstance(node, ast.Call) and self.called(node) == "warn"
+        ):
             return
         if isinstance(node, ast.keyword) and node.arg in WORDS:
             return
         if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") in AT_ONCE:
             return
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and self.called(node.value) in LOOK:
+        if (
+            isinstance(node, ast.Expr)
+            and isinstance(node.value, ast.Call)
+            and self.called(node.value) in LOOK
+        ):
             return
         if isinstance(node, ast.If | ast.IfExp | ast.While):
             test = self.source(node.test)
             if "cuda" in test or "TYPE_CHECKING" in test or "__name__" in test:
                 return
         outer = self.function
-        if isinstance(node, ast.FunctionDef | ast.ClassDef) and ("cuda" in node.name or node.name in ON_CUDA):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and (
+            "cuda" in node.name or node.name in ON_CUDA
+        ):
             return
         if isinstance(node, ast.FunctionDef):
             self.function = node.name
@@ -207,13 +262,19 @@ class _Places:
     def _call(self, node: ast.Call) -> None:
         name = self.called(node)
         arguments = node.args
-        if len(arguments) > 1 and name not in SYMMETRIC and not any(isinstance(a, ast.Starred) for a in arguments[:2]):
+        if (
+            len(arguments) > 1
+            and name not in SYMMETRIC
+            and not any(isinstance(a, ast.Starred) for a in arguments[:2])
+        ):
             (start, middle), (resume, end) = self.span(arguments[0]), self.span(arguments[1])
             first, second = self.text[start:middle], self.text[resume:end]
             if first != second:
                 self.add("swap", start, end, second + self.text[middle:resume] + first)
         for keyword in node.keywords:
-            names_an_error = keyword.arg == "name" and name.startswith(("as_", "require_", "check_"))
+            names_an_error = keyword.arg == "name" and name.startswith(
+                ("as_", "require_", "check_")
+            )
             if keyword.arg and keyword.arg not in WORDS and not names_an_error:
                 start, end = self.span(keyword)
                 # With the comma that follows, or without one before the closing bracket.
@@ -231,7 +292,9 @@ def places(file: str, text: str) -> list[Change]:
 
 def all_places(root: Path, only: str = "") -> Iterator[Change]:
     """Yield every change, module by module: of the library, or of the book's extensions if ``only`` names them."""
-    for path in sorted((root / "book" / "_ext" if only.startswith("book") else root / "frhsic_core").rglob("*.py")):
+    for path in sorted(
+        (root / "book" / "_ext" if only.startswith("book") else root / "frhsic_core").rglob("*.py")
+    ):
         file = path.relative_to(root).as_posix()
         if only in file and not any(name in file for name in NOT_DRAWN):
             yield from places(file, path.read_text(encoding="utf-8"))
@@ -274,16 +337,32 @@ def tests_of(root: Path, change: Change) -> tuple[str, ...]:
     """
     tests, module = root / "tests", Path(change.file)
     if module.parts[0] == "book":
-        named = [path for path in sorted((tests / "book").glob("test_*.py")) if module.stem in path.read_text("utf-8")]
-        return tuple(f"tests/book/{path.name}" for path in named) or ("tests/book/test_extensions.py",)
+        named = [
+            path
+            for path in sorted((tests / "book").glob("test_*.py"))
+            if module.stem in path.read_text("utf-8")
+        ]
+        return tuple(f"tests/book/{path.name}" for path in named) or (
+            "tests/book/test_extensions.py",
+        )
     module = module.relative_to("frhsic_core")
     folder = module.parent
     while not (tests / folder).is_dir():
         folder = folder.parent
     nested = tests / folder / module.stem  # tests/kernels for kernels.py
-    inner = [path.name for path in (tests / folder).iterdir() if path.is_dir() and path.name[0] not in "._"]
-    if any((root / "frhsic_core" / folder / name).is_dir() for name in inner):  # neither all tests nor all of the paper
-        files = {*(tests / folder).glob("test_*.py"), *nested.glob("test_*.py"), *tests.rglob(f"test_{module.stem}.py")}
+    inner = [
+        path.name
+        for path in (tests / folder).iterdir()
+        if path.is_dir() and path.name[0] not in "._"
+    ]
+    if any(
+        (root / "frhsic_core" / folder / name).is_dir() for name in inner
+    ):  # neither all tests nor all of the paper
+        files = {
+            *(tests / folder).glob("test_*.py"),
+            *nested.glob("test_*.py"),
+            *tests.rglob(f"test_{module.stem}.py"),
+        }
     else:
         files = set((tests / folder).rglob("test_*.py"))
     own = {f"test_{'_'.join(module.with_suffix('').parts[k:])}" for k in range(len(module.parts))}
@@ -300,9 +379,19 @@ def tests_of(root: Path, change: Change) -> tuple[str, ...]:
         "frhsic_core",
         *(module.parent.parts if module.stem == "__init__" else module.with_suffix("").parts),
     )
-    pattern = re.compile(rf"from {re.escape('.'.join(package))}(?:\.{stem} import|\s+import\s[^\n]*\b{stem}\b)")
-    others = (*tests.glob("findings/test_*.py"), *root.glob("notebooks/*.ipynb")) if module.parts[0] == "paper" else ()
-    using = [path for path in sorted(others, reverse=True) if pattern.search(path.read_text(encoding="utf-8"))]
+    pattern = re.compile(
+        rf"from {re.escape('.'.join(package))}(?:\.{stem} import|\s+import\s[^\n]*\b{stem}\b)"
+    )
+    others = (
+        (*tests.glob("findings/test_*.py"), *root.glob("notebooks/*.ipynb"))
+        if module.parts[0] == "paper"
+        else ()
+    )
+    using = [
+        path
+        for path in sorted(others, reverse=True)
+        if pattern.search(path.read_text(encoding="utf-8"))
+    ]
     ordered = [*sorted(files, key=turn), root / change.file, *using]
     if module.parts[0] == "paper" and module.parts[1] != "statements":
         ordered += [tests / name for name in RECORDS if tests / name not in ordered]
@@ -318,9 +407,19 @@ def elsewhere(root: Path, change: Change) -> tuple[str, ...]:
     names = [node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
     texts = {}
     for path in (root / "tests").rglob("test_*.py"):
-        record = path.with_name("recorded.json") if path.stem == "test_recorded" else path  # it may hold the calls
-        texts[path.relative_to(root).as_posix()] = (record if record.is_file() else path).read_text("utf-8")
-    calls = ({file for file, text in texts.items() if re.search(rf"\b{name}\(", text)} for name in names)
+        record = (
+            path.with_name("recorded.json") if path.stem == "test_recorded" else path
+        )  # it may hold the calls
+        texts[path.relative_to(root).as_posix()] = (record if record.is_file() else path).read_text(
+            "utf-8"
+        )
+    calls = (
+        {file for file, text in texts.items() if re.search(rf"\b{name}\(", text)} for name in names
+    )
     mistakes = {"tests/test_mistakes.py"} & set(texts) if "/paper/" not in change.file else set()
     named = mistakes.union(*(files for files in calls if len(files) <= 10))
-    return tuple(sorted(named - {file for file in named if "/mutants/" in file} - set(tests_of(root, change))))
+    return tuple(
+        sorted(
+            named - {file for file in named if "/mutants/" in file} - set(tests_of(root, change))
+        )
+    )

@@ -31,22 +31,40 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))  # pytest and the tests import this file by its path
+sys.path.insert(
+    0, str(Path(__file__).resolve().parent)
+)  # pytest and the tests import this file by its path
 
 import draw
 
 ROOT = Path(__file__).resolve().parents[2]
 REQUIRED = 0.92
 NOT_COPIED = shutil.ignore_patterns(
-    ".*_cache", ".git", ".venv", ".hypothesis", "_build", "build", "dist", "__pycache__", "*.egg-info", "*.parts"
+    ".*_cache",
+    ".git",
+    ".venv",
+    ".hypothesis",
+    "_build",
+    "build",
+    "dist",
+    "__pycache__",
+    "*.egg-info",
+    "*.parts",
 )
 
 
 def equivalent(root: Path) -> dict[tuple[str, str, str], str]:
     """Return the reasons of the mutants that no test can notice, by file and changed lines."""
     path = root / "tests" / "mutants" / "equivalent.toml"
-    tables = tomllib.loads(path.read_text(encoding="utf-8")).get("equivalent", []) if path.is_file() else []
-    return {(table["file"], draw.tidy(table["before"]), draw.tidy(table["after"])): table["reason"] for table in tables}
+    tables = (
+        tomllib.loads(path.read_text(encoding="utf-8")).get("equivalent", [])
+        if path.is_file()
+        else []
+    )
+    return {
+        (table["file"], draw.tidy(table["before"]), draw.tidy(table["after"])): table["reason"]
+        for table in tables
+    }
 
 
 def write(path: Path, text: str) -> None:
@@ -75,8 +93,14 @@ class Runner:
         tests = list(tests)
         if any(name.endswith(".ipynb") for name in tests):
             words += ["--nbval", "--nbval-current-env", "--nbval-sanitize-with", "tests/nbval.cfg"]
-        path = os.pathsep.join([str(copy), os.environ.get("PYTHONPATH", "")])  # packages may be there; the copy first
-        variables = os.environ | {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "PYTHONPATH": path}
+        path = os.pathsep.join(
+            [str(copy), os.environ.get("PYTHONPATH", "")]
+        )  # packages may be there; the copy first
+        variables = os.environ | {
+            "OMP_NUM_THREADS": "1",
+            "MKL_NUM_THREADS": "1",
+            "PYTHONPATH": path,
+        }
         options = {"cwd": copy, "env": variables, "timeout": self.limit, "text": True}
         try:
             done = subprocess.run([*words, *tests], capture_output=True, check=False, **options)
@@ -88,7 +112,9 @@ class Runner:
         """Run the tests of the unchanged code; return what is wrong, if anything."""
         copy = self.copies.get()
         try:
-            status, output = self.pytest(copy, sorted(tests, reverse=True))  # doctests last, as in draw.tests_of
+            status, output = self.pytest(
+                copy, sorted(tests, reverse=True)
+            )  # doctests last, as in draw.tests_of
         finally:
             self.copies.put(copy)
         if status is None:
@@ -109,22 +135,42 @@ class Runner:
             write(path, original)
             self.copies.put(copy)
         first = re.search(r"^(?:FAILED|ERROR) (\S+)", output, re.MULTILINE)
-        return "" if status == 0 else "time-out" if status is None else first.group(1) if first else "pytest"
+        return (
+            ""
+            if status == 0
+            else "time-out"
+            if status is None
+            else first.group(1)
+            if first
+            else "pytest"
+        )
 
     def noticed(self, change: draw.Change, tests: tuple[str, ...], others: tuple[str, ...]) -> str:
         """Return the first test that notices a change, of its folder or of the others that pass without it."""
         here = self.outcome(change, tests)
-        return here if here or not others or self.unchanged(others) else self.outcome(change, others)
+        return (
+            here if here or not others or self.unchanged(others) else self.outcome(change, others)
+        )
 
 
 def main(words: list[str] | None = None, root: Path = ROOT) -> int:
     """Run the mutants, print the score; return 1 if it is too low and 2 if the tests fail without a mutant."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="mutants that run at the same time")
-    parser.add_argument("--only", default="", help="mutants whose file contains this, such as a folder")
-    parser.add_argument("--seed", type=int, default=random.randrange(10**6), help="seed of the draw")
-    parser.add_argument("--count", type=int, default=60, help="number of mutants to draw, equivalent ones included")
-    parser.add_argument("--timeout", type=float, default=900.0, help="most seconds of one run of pytest")
+    parser.add_argument(
+        "--jobs", type=int, default=os.cpu_count() or 1, help="mutants that run at the same time"
+    )
+    parser.add_argument(
+        "--only", default="", help="mutants whose file contains this, such as a folder"
+    )
+    parser.add_argument(
+        "--seed", type=int, default=random.randrange(10**6), help="seed of the draw"
+    )
+    parser.add_argument(
+        "--count", type=int, default=60, help="number of mutants to draw, equivalent ones included"
+    )
+    parser.add_argument(
+        "--timeout", type=float, default=900.0, help="most seconds of one run of pytest"
+    )
     given = parser.parse_args(words)
     reasons, shown = equivalent(root), {}
     changes, noticed, by_folder = [], Counter(), Counter()
@@ -138,7 +184,10 @@ def main(words: list[str] | None = None, root: Path = ROOT) -> int:
             changes.append(change)
     print(f"{len(changes)} mutants of seed {given.seed}", flush=True)
     tests = {change: draw.tests_of(root, change) for change in changes}
-    with tempfile.TemporaryDirectory(prefix="mutants-") as room, ThreadPoolExecutor(given.jobs) as pool:
+    with (
+        tempfile.TemporaryDirectory(prefix="mutants-") as room,
+        ThreadPoolExecutor(given.jobs) as pool,
+    ):
         runner = Runner(root, Path(room), given.jobs, given.timeout)
         # Changes of one folder share their tests, in different orders; the doctests are those of the changed modules.
         shared: dict[frozenset[str], set[str]] = {}
@@ -146,7 +195,12 @@ def main(words: list[str] | None = None, root: Path = ROOT) -> int:
             shared.setdefault(frozenset(files) - {change.file}, set()).update(files)
         faults = [fault for fault in pool.map(runner.unchanged, shared.values()) if fault]
         if faults:
-            print("These tests do not pass with the unchanged code:", *faults, sep="\n", file=sys.stderr)
+            print(
+                "These tests do not pass with the unchanged code:",
+                *faults,
+                sep="\n",
+                file=sys.stderr,
+            )
             return 2
         others = [draw.elsewhere(root, change) for change in changes]
         outcomes = pool.map(runner.noticed, changes, tests.values(), others)
@@ -158,7 +212,9 @@ def main(words: list[str] | None = None, root: Path = ROOT) -> int:
     for folder in sorted(by_folder):
         print(f"{noticed[folder]:4} of {by_folder[folder]:4}  {folder}")
     killed, counted = noticed.total(), len(changes)
-    print(f"The tests notice {killed} of {counted} mutants ({killed / counted:.1%}; required {REQUIRED:.0%}).")
+    print(
+        f"The tests notice {killed} of {counted} mutants ({killed / counted:.1%}; required {REQUIRED:.0%})."
+    )
     return int(killed < REQUIRED * counted)
 
 

@@ -39,7 +39,9 @@ WORDS = ["--seed", "1", "--count", "9", "--jobs", "2"]
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return the folder of a small package with its tests."""
-    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # the small tree needs none, and they start slowly
+    monkeypatch.setenv(
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1"
+    )  # the small tree needs none, and they start slowly
     for name, text in {
         "frhsic_core/__init__.py": "",
         "frhsic_core/part/__init__.py": "",
@@ -53,7 +55,9 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_drawn_mutants_run_the_tests_of_their_folder(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_drawn_mutants_run_the_tests_of_their_folder(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The module's test file comes first, and an equivalent mutant is neither run nor counted."""
     before = {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
     changes = draw.draw(root, seed=1, count=9)
@@ -65,20 +69,27 @@ def test_drawn_mutants_run_the_tests_of_their_folder(root: Path, capsys: pytest.
     shown = capsys.readouterr().out
     assert "2 of 4 mutants" in shown
     assert shown.count("Killed by tests/part/test_size.py::test_it") == 2
-    survivors = re.findall(r"Survived: frhsic_core/part/size.py:7: (\w+)\n  - return x \+ 5\n  \+ (.*)", shown)
+    survivors = re.findall(
+        r"Survived: frhsic_core/part/size.py:7: (\w+)\n  - return x \+ 5\n  \+ (.*)", shown
+    )
     assert sorted(survivors) == [("arithmetic", "return x - 5"), ("constant", "return x + 6")]
     assert {path: path.read_bytes() for path in before} == before
     other = root / "tests" / "other" / "test_five.py"
     other.parent.mkdir()
-    other.write_text("from frhsic_core.part.size import unused\n\n\ndef test_five():\n    assert unused(1) == 6\n")
+    other.write_text(
+        "from frhsic_core.part.size import unused\n\n\ndef test_five():\n    assert unused(1) == 6\n"
+    )
     assert script.main(WORDS, root) == 0
     assert capsys.readouterr().out.count("Killed by tests/other/test_five.py::test_five") == 2
     other.unlink()
     table = (
-        '[[equivalent]]\nfile = "frhsic_core/part/size.py"\nbefore = "return x + 5"\nafter = "{}"\nreason = "Unused."\n'
+        '[[equivalent]]\nfile = "frhsic_core/part/size.py"\n'
+        'before = "return x + 5"\nafter = "{}"\nreason = "Unused."\n'
     )
     (root / "tests" / "mutants").mkdir()
-    (root / "tests/mutants/equivalent.toml").write_text("\n".join(table.format(after) for _, after in survivors))
+    (root / "tests/mutants/equivalent.toml").write_text(
+        "\n".join(table.format(after) for _, after in survivors)
+    )
     assert script.main(WORDS, root) == 0
     shown = capsys.readouterr().out
     assert "2 of 2 mutants" in shown
@@ -86,17 +97,24 @@ def test_drawn_mutants_run_the_tests_of_their_folder(root: Path, capsys: pytest.
 
 
 def test_chapters_and_findings_that_import_a_module_of_the_paper_are_run() -> None:
-    found = draw.tests_of(script.ROOT, draw.Change("frhsic_core/paper/experiments/cost/__init__.py", "", "", 0, "", ""))
+    found = draw.tests_of(
+        script.ROOT,
+        draw.Change("frhsic_core/paper/experiments/cost/__init__.py", "", "", 0, "", ""),
+    )
     assert {"tests/findings/test_runtime.py", "notebooks/runtime.ipynb"} <= set(found)
     assert found.index("tests/paper/experiments/test_cost.py") == 0
     assert found[-2:] == ("tests/paper/claims/test_recorded.py", "tests/paper/test_display.py")
 
 
-def test_a_mutant_that_never_ends_is_noticed(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_mutant_that_never_ends_is_noticed(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     code = "def is_large(x):\n    while x != x:\n        pass\n    return x > 3\n"
     (root / "frhsic_core/part/size.py").write_text(code)
     script.main([*WORDS, "--timeout", "6"], root)
-    assert re.search(r"Killed by time-out: .*\n  - while x != x:\n  \+ while x == x:", capsys.readouterr().out)
+    assert re.search(
+        r"Killed by time-out: .*\n  - while x != x:\n  \+ while x == x:", capsys.readouterr().out
+    )
 
 
 @pytest.mark.parametrize(
@@ -134,7 +152,13 @@ def f(x, y=1.5, *, flag=True):
 CHANGED = {
     "comparison": ['ok = "ü" not in x and', "if ok or x.n > 3:"],
     "arithmetic": ["key=x.a * y,"],
-    "constant": ["y=3.0, *, flag=True", "y=1.5, *, flag=False", "empty(8, y", "scale=0.5)", "x.n >= 4:"],
+    "constant": [
+        "y=3.0, *, flag=True",
+        "y=1.5, *, flag=False",
+        "empty(8, y",
+        "scale=0.5)",
+        "x.n >= 4:",
+    ],
     "boolean": ['"ü" in x or not', "in x and x.empty(", "if ok and x.n"],
     "branch": ["if False:\n        raise"],
     "swap": ["x.empty(y, 7, scale"],
@@ -149,7 +173,9 @@ def test_every_kind_of_change_is_drawn_and_nothing_else() -> None:
         found.setdefault(change.kind, []).append(change.apply(CODE))
         assert draw.is_code(found[change.kind][-1])
         assert change.function == "f"
-    assert {kind: len(texts) for kind, texts in found.items()} == {kind: len(new) for kind, new in CHANGED.items()}
+    assert {kind: len(texts) for kind, texts in found.items()} == {
+        kind: len(new) for kind, new in CHANGED.items()
+    }
     for kind, texts in found.items():
         for part in CHANGED[kind]:
             assert sum(part in text for text in texts) == 1, part
@@ -157,7 +183,8 @@ def test_every_kind_of_change_is_drawn_and_nothing_else() -> None:
 
 def test_a_draw_depends_on_its_seed_alone() -> None:
     folders = [
-        {c.file.split("/")[0] for c in draw.draw(script.ROOT, seed=3, count=9, only=o)} for o in ("", "book/_ext")
+        {c.file.split("/")[0] for c in draw.draw(script.ROOT, seed=3, count=9, only=o)}
+        for o in ("", "book/_ext")
     ]
     assert folders == [{"frhsic_core"}, {"book"}]
     first = draw.draw(script.ROOT, seed=3, count=60, only="frhsic_core/laws")

@@ -30,12 +30,16 @@ def test_hsic(hyppo: Any, estimator: str, pair: tuple[torch.Tensor, torch.Tensor
     z, s = pair
 
     def ours(a: torch.Tensor, b: torch.Tensor) -> float:
-        return float(hsic(a, b, kernel_z=Gaussian(1.0), kernel_s=Gaussian(1.0), estimator=estimator))
+        return float(
+            hsic(a, b, kernel_z=Gaussian(1.0), kernel_s=Gaussian(1.0), estimator=estimator)
+        )
 
     correlation = ours(z, s) / math.sqrt(ours(z, z) * ours(s, s))
     theirs = hyppo.Hsic(bias=estimator == "biased", gamma=0.5).statistic(z.numpy(), s.numpy())
     # hyppo reports a correlation, and its square root for the biased form only.
-    assert theirs == pytest.approx(math.sqrt(correlation) if estimator == "biased" else correlation, rel=1e-10)
+    assert theirs == pytest.approx(
+        math.sqrt(correlation) if estimator == "biased" else correlation, rel=1e-10
+    )
 
 
 def test_distance_correlation(hyppo: Any, pair: tuple[torch.Tensor, torch.Tensor]) -> None:

@@ -70,8 +70,15 @@ def _part_of(job: Stack, *, shift: float = 0.0) -> Part:
         "recipe": job.recipe.key,
     }
     models = np.array(job.models)
-    metrics = {"performance": models[:, 0] / 1000 + models[:, 1] + shift, "gdp_reference": models[:, 2] / 7}
-    provenance = {"seconds_training": 1.0, "environment": {"torch": "2"}, "data": {"source": "a law"}}
+    metrics = {
+        "performance": models[:, 0] / 1000 + models[:, 1] + shift,
+        "gdp_reference": models[:, 2] / 7,
+    }
+    provenance = {
+        "seconds_training": 1.0,
+        "environment": {"torch": "2"},
+        "data": {"source": "a law"},
+    }
     return Part(job, rows_of_models(job, labels, metrics), provenance)
 
 

@@ -19,7 +19,14 @@ from sklearn.preprocessing import MinMaxScaler
 
 from frhsic_core.data import Dataset, Provenance, _crime, _meps, load_dataset
 from frhsic_core.paper import datasets
-from frhsic_core.paper.datasets import REFERENCE_SEEDS, VARIANTS, load_variant, recipe_of, split_indices, stack_splits
+from frhsic_core.paper.datasets import (
+    REFERENCE_SEEDS,
+    VARIANTS,
+    load_variant,
+    recipe_of,
+    split_indices,
+    stack_splits,
+)
 from frhsic_core.paper.experiments.cost import ATTRIBUTES
 from frhsic_core.paper.summaries import live_summary, load_summary, summarize
 from frhsic_core.registry import PAPER_DATASETS
@@ -63,7 +70,9 @@ def test_the_text_is_what_a_user_loads(name: str) -> None:
 
 @pytest.mark.data
 def test_the_reference_takes_crime_by_position_and_we_by_name() -> None:
-    frame = pd.read_csv(Path(os.environ["FRHSIC_DATA"]) / "crime" / "communities.data", header=None, na_values="?")
+    frame = pd.read_csv(
+        Path(os.environ["FRHSIC_DATA"]) / "crime" / "communities.data", header=None, na_values="?"
+    )
     np.testing.assert_array_equal(load_variant("crime", "reference", download=False).s, frame[6])
     np.testing.assert_array_equal(load_variant("crime", "text", download=False).s, frame[7])
 
@@ -80,7 +89,9 @@ def test_sensitive_columns_of_the_experiments_with_several_attributes() -> None:
 
 def test_crime_variants_differ_in_the_sensitive_attribute_only(tmp_path: Path) -> None:
     path = raw.crime_file(tmp_path / "communities.data", raw.crime_table())
-    text, reference = (datasets.sources_of("crime", variant)[0].read(path) for variant in datasets.VARIANTS)
+    text, reference = (
+        datasets.sources_of("crime", variant)[0].read(path) for variant in datasets.VARIANTS
+    )
     attributes = [datasets.recipe_of("crime", variant).sensitive for variant in datasets.VARIANTS]
     assert attributes == ["racepctblack", "householdsize"]
     pd.testing.assert_frame_equal(text.columns, reference.columns)
@@ -94,7 +105,9 @@ def test_meps_two_panels_uses_discharges_and_counts_codes_as_the_label_does(tmp_
     frame = raw.meps_frame()
     table = datasets.read_two_panels(raw.gzipped_csv(tmp_path / "two.csv.gz", frame))
     wanted = frame[(frame[[*datasets.TWO_PANEL_FEATURES, _meps.SENSITIVE]] >= 0).all(axis=1)]
-    np.testing.assert_array_equal(table.y, wanted[list(datasets.VISITS_IN_EXTRACT)].sum(axis=1) >= 10)
+    np.testing.assert_array_equal(
+        table.y, wanted[list(datasets.VISITS_IN_EXTRACT)].sum(axis=1) >= 10
+    )
     assert table.columns.shape == (len(wanted), 17)
 
 
@@ -103,7 +116,9 @@ def test_meps_official_transport_file(tmp_path: Path) -> None:
     table = datasets.read_both_panels(raw.meps_zip(tmp_path / "h181ssp.zip", frame))
     features = datasets.REFERENCE_FEATURES
     wanted = frame[(frame[[*features, _meps.SENSITIVE]] >= 0).all(axis=1)]
-    np.testing.assert_array_equal(table.columns.to_numpy(), wanted[[_meps.SENSITIVE, *features]].to_numpy())
+    np.testing.assert_array_equal(
+        table.columns.to_numpy(), wanted[[_meps.SENSITIVE, *features]].to_numpy()
+    )
     np.testing.assert_array_equal(table.y, wanted[_meps.EXACT_LABEL])
     assert table.columns.shape[1] == 20
 
@@ -118,7 +133,9 @@ def test_a_wrong_variant_is_an_error() -> None:
 
 def _data(n: int = 200, *, p: int = 1, weights: bool = False, seed: int = 0) -> Dataset:
     rng = np.random.RandomState(seed)
-    x = np.column_stack([rng.normal(1e6, 1e5, n), rng.randint(0, 3, n), rng.uniform(size=n), np.full(n, 3.0)])
+    x = np.column_stack(
+        [rng.normal(1e6, 1e5, n), rng.randint(0, 3, n), rng.uniform(size=n), np.full(n, 3.0)]
+    )
     s = rng.randint(17, 91, size=n) if p == 1 else rng.normal(size=(n, p))
     return Dataset(
         "toy", x, s, rng.randint(0, 2, n), "classification", tuple("abcd"), tuple(f"s{i}" for i in range(p)),
@@ -140,7 +157,11 @@ def test_the_split_is_that_of_the_released_code() -> None:
     np.testing.assert_array_equal(np.concatenate(list(three.values())), order)
 
 
-@given(st.integers(10, 500), st.integers(0, 2**32 - 1), st.sampled_from([(0.8, 0.2), (0.7, 0.15, 0.15), (0.5, 0.5)]))
+@given(
+    st.integers(10, 500),
+    st.integers(0, 2**32 - 1),
+    st.sampled_from([(0.8, 0.2), (0.7, 0.15, 0.15), (0.5, 0.5)]),
+)
 def test_parts_are_disjoint_and_complete(n: int, seed: int, fractions: tuple[float, ...]) -> None:
     split = split_indices(n, random_state=seed, fractions=fractions)
     np.testing.assert_array_equal(np.sort(np.concatenate(list(split.values()))), np.arange(n))
@@ -170,7 +191,9 @@ def test_scaling_never_sees_the_test_part() -> None:
     rows = split_indices(data.n, random_state=42)["test"]
     x = data.X.copy()
     x[rows[0], 2] = 1e9
-    changed = Dataset("toy", x, data.s, data.y, "classification", data.feature_names, ("s",), data.provenance)
+    changed = Dataset(
+        "toy", x, data.s, data.y, "classification", data.feature_names, ("s",), data.provenance
+    )
     before, after = stack_splits(data, seeds=(42,)), stack_splits(changed, seeds=(42,))
     assert torch.equal(before.x_train, after.x_train)
     assert float(after.x_test[0, 0, 2]) > 1e8
@@ -202,7 +225,9 @@ def test_a_summary_against_plain_numpy() -> None:
     s = rng.randint(18, 60, size=500)
     x = np.column_stack([s + rng.normal(0, 5, 500), rng.normal(size=500), np.ones(500)])
     y = (rng.uniform(size=500) < s / 80).astype(float)
-    summary = summarize(Dataset("toy", x, s, y, "classification", tuple("abc"), ("s",), Provenance("toy", "made")))
+    summary = summarize(
+        Dataset("toy", x, s, y, "classification", tuple("abc"), ("s",), Provenance("toy", "made"))
+    )
     assert summary["correlation"] == pytest.approx(
         ((s - s.mean()) * (y - y.mean())).mean() / s.std() / y.std(), abs=1e-4
     )

@@ -50,7 +50,9 @@ def audit(z: Tensor, s: Tensor) -> Tensor:
     result = fc.audit_representation(z, s, predictions=s[..., 0] > s[..., 0].mean(-1, keepdim=True))
     kernel = torch.cat([result.normalized_hsic, result.floor], -1).sum(-1)
     assert result.gdp is not None
-    return kernel + result.distance_correlation + result.linear_r2 + result.nonlinear_r2 + result.gdp
+    return (
+        kernel + result.distance_correlation + result.linear_r2 + result.nonlinear_r2 + result.gdp
+    )
 
 
 # The name on the page, the call, and the powers of the units of z and s that the result has.
@@ -68,7 +70,11 @@ STATISTICS: dict[str, tuple[Statistic, float, float]] = {
     "hsic_test, gamma p-value": (lambda z, s: fc.hsic_test(z, s, method="gamma").pvalue, 0, 0),
     "coco": (fc.coco, 0, 0),
     "khgr, ridge=0.1": (lambda z, s: fc.khgr(z, s, ridge=0.1), 0, 0),
-    "hsic, Distance on both": (lambda z, s: fc.hsic(z, s, kernel_z="distance", kernel_s="distance"), 1, 1),
+    "hsic, Distance on both": (
+        lambda z, s: fc.hsic(z, s, kernel_z="distance", kernel_s="distance"),
+        1,
+        1,
+    ),
     "distance_correlation": (fc.distance_correlation, 0, 0),
     "mutual_information, k=1": (lambda z, s: fc.mutual_information(z, s, k=1), 0, 0),
     "eipm": (fc.eipm, 0, 0),
@@ -84,7 +90,11 @@ STATISTICS: dict[str, tuple[Statistic, float, float]] = {
 def sample(n: int = 40, dtype: torch.dtype = torch.float64) -> tuple[Tensor, Tensor]:
     generator = torch.Generator().manual_seed(7)
     z = torch.randn(n, 2, generator=generator, dtype=torch.float64)
-    s = z[:, :1] ** 2 + 0.5 * z[:, 1:] + 0.3 * torch.randn(n, 1, generator=generator, dtype=torch.float64)
+    s = (
+        z[:, :1] ** 2
+        + 0.5 * z[:, 1:]
+        + 0.3 * torch.randn(n, 1, generator=generator, dtype=torch.float64)
+    )
     return z.to(dtype), s.to(dtype)
 
 
@@ -149,7 +159,11 @@ def short_name_of(message: str) -> str:
 def table(columns: dict[str, tuple[Tensor, Tensor]]) -> str:
     lines = ["| statistic | " + " | ".join(columns) + " |", "|---|" + "---|" * len(columns)]
     for name, (statistic, _, _) in STATISTICS.items():
-        lines.append(f"| `{name}` | " + " | ".join(cell(statistic, *pair) for pair in columns.values()) + " |")
+        lines.append(
+            f"| `{name}` | "
+            + " | ".join(cell(statistic, *pair) for pair in columns.values())
+            + " |"
+        )
     return "\n".join(lines)
 
 
@@ -159,13 +173,18 @@ def at_scale(dtype: torch.dtype, scale: float) -> tuple[Tensor, Tensor]:
 
 
 def tables() -> dict[str, str]:
-    return {"inputs": table(unusual()), "scales": table({name: at_scale(*scale) for name, scale in SCALES.items()})}
+    return {
+        "inputs": table(unusual()),
+        "scales": table({name: at_scale(*scale) for name, scale in SCALES.items()}),
+    }
 
 
 def with_tables(page: str) -> str:
     for name, text in tables().items():
         pattern = rf"(<!-- table {name} -->\n).*?(\n<!-- end -->)"
-        page, count = re.subn(pattern, lambda found, text=text: f"{found[1]}{text}{found[2]}", page, flags=re.DOTALL)
+        page, count = re.subn(
+            pattern, lambda found, text=text: f"{found[1]}{text}{found[2]}", page, flags=re.DOTALL
+        )
         assert count == 1
     return page
 
@@ -178,7 +197,9 @@ def test_the_page_shows_what_is_computed() -> None:
 
 
 def test_every_exported_statistic_is_covered() -> None:
-    names = {name for module in ("joint", "conditional", "auditing") for name in fc._EXPORTS[module]}
+    names = {
+        name for module in ("joint", "conditional", "auditing") for name in fc._EXPORTS[module]
+    }
     covered = {name.split(",")[0] for name in STATISTICS}
     assert names - covered == {"RepresentationAudit", "audit"}
 
@@ -191,10 +212,18 @@ def test_units_do_not_matter(name: str, dtype: torch.dtype) -> None:
     z, s = sample(dtype=dtype)
     base = statistic(z, s).double().item()
     extreme = 1e300 if dtype == torch.float64 else 1e30
-    for scale_z, scale_s in ((extreme, 1.0), (1.0, extreme), (1 / extreme, 1.0), (1 / extreme, extreme)):
+    for scale_z, scale_s in (
+        (extreme, 1.0),
+        (1.0, extreme),
+        (1 / extreme, 1.0),
+        (1 / extreme, extreme),
+    ):
         unit = scale_z**power_z * scale_s**power_s
         value = statistic(z * scale_z, s * scale_s).double().item() / unit
-        assert value == pytest.approx(base, rel=1e-9 if dtype == torch.float64 else 1e-3), (scale_z, scale_s)
+        assert value == pytest.approx(base, rel=1e-9 if dtype == torch.float64 else 1e-3), (
+            scale_z,
+            scale_s,
+        )
 
 
 @pytest.mark.parametrize("name", STATISTICS)
@@ -258,8 +287,12 @@ def test_biased_hsic_of_a_constant_is_never_negative() -> None:
             constant = torch.full((40, 3), value, dtype=torch.float64)
             for options in ({}, {"sample_weight": s[:, 0].abs()}):
                 rounding = 1e-6 if options else 0.0  # sums that cancel leave more than a projection
-                assert fc.normalized_hsic(constant, s, kernel_z=kernel, **options).item() <= rounding
-                assert fc.normalized_hsic(s, constant, kernel_s=kernel, **options).item() <= rounding
+                assert (
+                    fc.normalized_hsic(constant, s, kernel_z=kernel, **options).item() <= rounding
+                )
+                assert (
+                    fc.normalized_hsic(s, constant, kernel_s=kernel, **options).item() <= rounding
+                )
                 if value < 10 or kernel is None:
                     assert fc.hsic(constant, s, kernel_z=kernel, **options).item() >= 0.0
 

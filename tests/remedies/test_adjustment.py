@@ -17,7 +17,12 @@ from sklearn.model_selection import cross_val_predict
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from frhsic_core import ScoreAdjuster, adjust_scores, distance_correlation
-from frhsic_core.remedies import AdjustedClassifier, AdjustedRegressor, AttributeEraser, KernelEraser
+from frhsic_core.remedies import (
+    AdjustedClassifier,
+    AdjustedRegressor,
+    AttributeEraser,
+    KernelEraser,
+)
 from frhsic_core.remedies._adjustment import Adjustment, AttributeGuess, ConditionalRanks
 from frhsic_core.remedies._attributes import AttributeBasis, read_attributes
 
@@ -34,7 +39,12 @@ def sample() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 @pytest.mark.filterwarnings("ignore::frhsic_core.learning.MissingAttributeWarning")
 @parametrize_with_checks(
-    [AdjustedClassifier(LogisticRegression()), AdjustedRegressor(Ridge()), AttributeEraser(), KernelEraser()]
+    [
+        AdjustedClassifier(LogisticRegression()),
+        AdjustedRegressor(Ridge()),
+        AttributeEraser(),
+        KernelEraser(),
+    ]
 )
 def test_scikit_learn(estimator: Any, check: Any) -> None:
     check(estimator)
@@ -44,7 +54,9 @@ def test_mean_subtracts_the_out_of_fold_regression_on_the_basis(sample: Any) -> 
     X, y, age = sample
     frame = read_attributes(age, len(X))
     phi = AttributeBasis().fit(frame).transform(frame)
-    shift = LinearRegression().fit(phi, cross_val_predict(LinearRegression(), X, y, cv=4)).predict(phi)
+    shift = (
+        LinearRegression().fit(phi, cross_val_predict(LinearRegression(), X, y, cv=4)).predict(phi)
+    )
     model = AdjustedRegressor(LinearRegression(), cv=4).fit(X, y, sensitive_features=age)
     expected = LinearRegression().fit(X, y).predict(X) - (shift - shift.mean())
     np.testing.assert_allclose(model.predict(X, sensitive_features=age), expected, rtol=1e-8)
@@ -77,7 +89,9 @@ def test_probabilities_are_valid_and_depend_less(sample: Any, method: str, attri
     if attribute == "mixed":
         s = pd.DataFrame({"age": age, "sex": np.where(X[:, 2] > 0, "f", "m")})
     X = np.column_stack([X, age])  # the model may use S
-    model = AdjustedClassifier(LogisticRegression(), method=method).fit(X, label, sensitive_features=s)
+    model = AdjustedClassifier(LogisticRegression(), method=method).fit(
+        X, label, sensitive_features=s
+    )
     p = model.predict_proba(X, sensitive_features=s)
     plain = model.estimator_.predict_proba(X)[:, 1]
     assert ((p > 0) & (p < 1)).all()
@@ -101,8 +115,13 @@ def test_project_removes_the_least() -> None:
     np.testing.assert_allclose(model.predict(X), y, atol=1e-8)  # independent: nothing to remove
     # Two columns that split the samples alike tie. Rounding, which differs between processors, must not decide.
     alike, phi = np.column_stack([X, X > 0, X <= 0]), np.column_stack([s, s**2, s**3])
-    first, other = (AttributeGuess().fit(alike, phi * (1 + c * rng.normal(size=phi.shape))) for c in (0.0, 1e-15))
-    np.testing.assert_allclose(first, other, atol=1e-4)  # a target can move by one step of the grid, 1e-6
+    first, other = (
+        AttributeGuess().fit(alike, phi * (1 + c * rng.normal(size=phi.shape)))
+        for c in (0.0, 1e-15)
+    )
+    np.testing.assert_allclose(
+        first, other, atol=1e-4
+    )  # a target can move by one step of the grid, 1e-6
 
 
 # Scores and attributes alone ------------------------------------------------------------------------------------------
@@ -110,8 +129,14 @@ def test_project_removes_the_least() -> None:
 
 def scores(n: int = 1500) -> tuple[np.ndarray, pd.DataFrame]:
     rng = np.random.default_rng(3)
-    frame = pd.DataFrame({"age": rng.integers(20, 70, n).astype(float), "sex": rng.choice(["f", "m"], n)})
-    logit = (frame["age"] - 45) / 15 + (frame["sex"] == "f") + rng.normal(size=n) * (0.4 + frame["age"] / 60)
+    frame = pd.DataFrame(
+        {"age": rng.integers(20, 70, n).astype(float), "sex": rng.choice(["f", "m"], n)}
+    )
+    logit = (
+        (frame["age"] - 45) / 15
+        + (frame["sex"] == "f")
+        + rng.normal(size=n) * (0.4 + frame["age"] / 60)
+    )
     return expit(logit.to_numpy()), frame
 
 
@@ -129,11 +154,16 @@ def test_ranks_are_those_of_weighted_counts() -> None:
 
     def ranks(at: float) -> np.ndarray:
         weight = np.exp(-0.5 * ((s - at) / width) ** 2)
-        return np.array([(weight[r < v].sum() + 0.5 * weight[r == v].sum()) / weight.sum() for v in levels])
+        return np.array(
+            [(weight[r < v].sum() + 0.5 * weight[r == v].sum()) / weight.sum() for v in levels]
+        )
 
     shares = np.linspace(0, 1, 401)
     quantiles = np.mean([np.interp(shares, ranks(at), levels) for at in s], axis=0)
-    expected = [np.interp(ranks(at)[levels == value][0], shares, quantiles) for at, value in zip(s, r, strict=True)]
+    expected = [
+        np.interp(ranks(at)[levels == value][0], shares, quantiles)
+        for at, value in zip(s, r, strict=True)
+    ]
     np.testing.assert_allclose(found(r, frame), expected, atol=1e-10)
 
 
@@ -153,7 +183,9 @@ def test_scores_alone_are_what_the_wrapper_does(method: str) -> None:
     wrapped = AdjustedClassifier(PassThrough().fit(None, None), method=method, cv="prefit")
     wrapped.fit(p[:, None], p > 0.5, sensitive_features=frame)
     expected = wrapped.predict_proba(p[:, None], sensitive_features=frame)[:, 1]
-    np.testing.assert_array_equal(adjust_scores(p, sensitive_features=frame, method=method), expected)
+    np.testing.assert_array_equal(
+        adjust_scores(p, sensitive_features=frame, method=method), expected
+    )
 
 
 @pytest.mark.parametrize("unit", [1.0, 600.0])
@@ -162,7 +194,9 @@ def test_people_of_the_same_age_keep_their_order(unit: float) -> None:
     new = adjust_scores(unit * p, sensitive_features=frame)
     for rows in frame.groupby(["age", "sex"]).indices.values():
         assert (np.diff(new[rows][np.argsort(p[rows], kind="stable")]) >= 0).all()
-    assert float(distance_correlation(new, frame["age"])) < 0.2 * float(distance_correlation(p, frame["age"]))
+    assert float(distance_correlation(new, frame["age"])) < 0.2 * float(
+        distance_correlation(p, frame["age"])
+    )
     assert abs(new.mean() - unit * p.mean()) < 0.01 * unit
 
 
@@ -174,11 +208,19 @@ def test_a_saved_adjustment_gives_the_same_scores_one_by_one(tmp_path: Path, met
     adjuster.save(tmp_path / "age.adjustment")
     loaded = ScoreAdjuster.load(tmp_path / "age.adjustment")
     assert loaded.get_params() == adjuster.get_params()
-    single = [loaded.transform(p[i : i + 1], sensitive_features=frame.iloc[i : i + 1])[0] for i in range(1000, 1100)]
+    single = [
+        loaded.transform(p[i : i + 1], sensitive_features=frame.iloc[i : i + 1])[0]
+        for i in range(1000, 1100)
+    ]
     np.testing.assert_allclose(single, expected[:100], rtol=1e-12)
-    outside = loaded.transform([0.5], sensitive_features=pd.DataFrame({"age": [72.0], "sex": ["x"]}))
+    outside = loaded.transform(
+        [0.5], sensitive_features=pd.DataFrame({"age": [72.0], "sex": ["x"]})
+    )
     assert 0 < outside[0] < 1
-    for early in (ScoreAdjuster().save, partial(ScoreAdjuster().transform, sensitive_features=frame)):
+    for early in (
+        ScoreAdjuster().save,
+        partial(ScoreAdjuster().transform, sensitive_features=frame),
+    ):
         with pytest.raises(NotFittedError):
             early(p)
 

@@ -16,7 +16,13 @@ from sklearn.preprocessing import PolynomialFeatures
 import frhsic_core.remedies._comparison as comparison
 from frhsic_core import distance_correlation, gdp
 from frhsic_core.remedies import compare_remedies
-from frhsic_core.remedies._comparison import AWARE, REMEDIES, RemedyComparison, non_dominated, summarized
+from frhsic_core.remedies._comparison import (
+    AWARE,
+    REMEDIES,
+    RemedyComparison,
+    non_dominated,
+    summarized,
+)
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +40,9 @@ def people() -> tuple[pd.DataFrame, np.ndarray, pd.DataFrame]:
 def found(people: Any) -> comparison.RemedyComparison:
     X, y, s = people
     kinds = [key for key in REMEDIES if key != "encoder"]
-    return compare_remedies(X, y, sensitive_features=s, remedies=kinds, learners=["linear"], n_splits=2)
+    return compare_remedies(
+        X, y, sensitive_features=s, remedies=kinds, learners=["linear"], n_splits=2
+    )
 
 
 def test_every_remedy_lowers_the_dependence(found: Any) -> None:
@@ -51,20 +59,29 @@ def test_every_remedy_lowers_the_dependence(found: Any) -> None:
     assert (half["dcor"] > full.loc[half.index, "dcor"]).all()
 
 
-@pytest.mark.parametrize("learner", ["linear", make_pipeline(PolynomialFeatures(2), Ridge())], ids=["ours", "own"])
+@pytest.mark.parametrize(
+    "learner", ["linear", make_pipeline(PolynomialFeatures(2), Ridge())], ids=["ours", "own"]
+)
 def test_the_row_without_a_remedy_is_a_plain_fit(people: Any, learner: Any) -> None:
     """One split by hand: the same samples, the same learner, the library's own statistics."""
     X, y, s = people
     X = X.fillna(0.0)[["skill", "years"]].to_numpy()
-    options = {"remedies": ["none"], "learners": [learner] if learner == "linear" else {"own": learner}}
-    result = compare_remedies(X, y, sensitive_features=s["age"], n_splits=2, random_state=7, **options)
+    options = {
+        "remedies": ["none"],
+        "learners": [learner] if learner == "linear" else {"own": learner},
+    }
+    result = compare_remedies(
+        X, y, sensitive_features=s["age"], n_splits=2, random_state=7, **options
+    )
     train, test = next(iter(ShuffleSplit(2, test_size=0.3, random_state=7).split(X)))
     predicted = comparison.learner(learner, "regression").fit(X[train], y[train]).predict(X[test])
     row, age = result.splits.iloc[0], s["age"].to_numpy()[test]
     squared = float(distance_correlation(predicted, age, squared=True, estimator="unbiased"))
     np.testing.assert_allclose(row["dcor"], np.sqrt(squared))
     np.testing.assert_allclose(row["gdp"], gdp(predicted / y[train].std(), age))
-    np.testing.assert_allclose(row["score"], 1 - np.mean((predicted - y[test]) ** 2) / y[test].var())
+    np.testing.assert_allclose(
+        row["score"], 1 - np.mean((predicted - y[test]) ** 2) / y[test].var()
+    )
     with pytest.warns(UserWarning, match="NO remedy"):
         assert result.fit_best(X, y, sensitive_features=s["age"]).learner is learner
 
@@ -82,14 +99,25 @@ def test_no_remedy_is_a_candidate_and_each_league_has_its_own_baseline() -> None
     rows = [
         ("none", 0.0, False, 0.63, 0.24),  # better than the only remedy by both numbers
         ("leace", 1.0, False, 0.62, 0.26),
-        ("encoder", 1.0, False, 0.68, 0.25),  # so much better that the model without a remedy is not close to it
+        (
+            "encoder",
+            1.0,
+            False,
+            0.68,
+            0.25,
+        ),  # so much better that the model without a remedy is not close to it
         (AWARE, 0.0, True, 0.80, 0.60),  # sees S, so that no model without S comes close
         ("adjust_mean", 1.0, True, 0.79, 0.10),
     ]
-    table = pd.DataFrame(rows, columns=["remedy", "strength", "needs_s", "score", "dcor"]).assign(learner="linear")
+    table = pd.DataFrame(rows, columns=["remedy", "strength", "needs_s", "score", "dcor"]).assign(
+        learner="linear"
+    )
     found = RemedyComparison(table.assign(split=0), table, "classification")
     assert found.best(needs_s=False)["remedy"] == "none"
-    with pytest.warns(UserWarning, match="NO remedy: none loses so little"), pytest.raises(ValueError, match="rows"):
+    with (
+        pytest.warns(UserWarning, match="NO remedy: none loses so little"),
+        pytest.raises(ValueError, match="rows"),
+    ):
         found.fit_best([[1.0]], [0, 1], sensitive_features=[1, 2], needs_s=False)
     assert found.best(needs_s=True)["remedy"] == "adjust_mean"
     assert found.best(within=0.0)["remedy"] == AWARE
@@ -102,11 +130,16 @@ def test_a_strength_blends_predictions(people: Any) -> None:
     """A linear learner would undo an invertible change of X; half of the blend lies between the two models."""
     X, y, s = people
     grid = {"leace_spline": [0.0, 0.5, 1.0]}
-    found = compare_remedies(X, y, sensitive_features=s["age"], remedies=grid, learners=["linear"], n_splits=1)
+    found = compare_remedies(
+        X, y, sensitive_features=s["age"], remedies=grid, learners=["linear"], n_splits=1
+    )
     rows = found.table.set_index(["remedy", "strength"])
     none, half, whole = (rows.loc[("leace_spline", t)] for t in (0.0, 0.5, 1.0))
     plain = rows.loc[("none", 0.0)]
-    assert (none["score"], none["dcor"]) == (pytest.approx(plain["score"]), pytest.approx(plain["dcor"]))
+    assert (none["score"], none["dcor"]) == (
+        pytest.approx(plain["score"]),
+        pytest.approx(plain["dcor"]),
+    )
     assert whole["dcor"] < 0.8 * half["dcor"] < 0.8 * 0.98 * none["dcor"]
 
 
@@ -114,7 +147,9 @@ def test_non_dominated_by_brute_force() -> None:
     rng = np.random.default_rng(0)
     u, d = rng.integers(0, 6, size=(2, 60)).astype(float)
     for i, kept in enumerate(non_dominated(u, d)):
-        beaten = any(u[j] >= u[i] and d[j] <= d[i] and (u[j] > u[i] or d[j] < d[i]) for j in range(len(u)))
+        beaten = any(
+            u[j] >= u[i] and d[j] <= d[i] and (u[j] > u[i] or d[j] < d[i]) for j in range(len(u))
+        )
         assert kept == (not beaten)
 
 
@@ -122,7 +157,15 @@ def test_intervals_are_those_of_the_corrected_test() -> None:
     from frhsic_core.paper.experiments.comparison import corrected_t
 
     values = np.array([0.5, 0.6, 0.4, 0.7])
-    rows = pd.DataFrame({"remedy": "none", "learner": "linear", "strength": 0.0, "needs_s": False, "split": range(4)})
+    rows = pd.DataFrame(
+        {
+            "remedy": "none",
+            "learner": "linear",
+            "strength": 0.0,
+            "needs_s": False,
+            "split": range(4),
+        }
+    )
     for name in comparison.MEASURES:
         rows[name] = values
     half = summarized(rows, test_share=0.2)["score_half"].item()
@@ -146,7 +189,9 @@ def test_views(found: Any) -> None:
     assert "R²" in found.shown()
 
 
-def test_classification_and_the_encoder(people: Any, monkeypatch: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_classification_and_the_encoder(
+    people: Any, monkeypatch: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
     X, y, s = people
     monkeypatch.setattr(comparison, "FairClassifier", partial(comparison.FairClassifier, epochs=3))
     result = compare_remedies(
@@ -172,7 +217,9 @@ def test_the_parts_of_the_best_model(
 ) -> None:
     """Models without a remedy have the rest of the strength; that of an encoder is its λ."""
     X, y, s = people
-    monkeypatch.setattr(comparison, "FittedRemedy", lambda key, name, train, *, task, lam: (key, lam))
+    monkeypatch.setattr(
+        comparison, "FittedRemedy", lambda key, name, train, *, task, lam: (key, lam)
+    )
     model = comparison.RemediedModel(key, "linear", strength, task="regression")
     model.needs_s_ = REMEDIES[key].needs_s
     model._fit(X, y, s)
@@ -180,11 +227,17 @@ def test_the_parts_of_the_best_model(
 
 
 @pytest.mark.filterwarnings("ignore::frhsic_core.learning.FitWarning")
-def test_an_attribute_that_the_encoder_cannot_resolve_is_refused_at_once(people: Any, monkeypatch: Any) -> None:
+def test_an_attribute_that_the_encoder_cannot_resolve_is_refused_at_once(
+    people: Any, monkeypatch: Any
+) -> None:
     X, y, s = people
     age = s["age"].mask(s.index == 3, 1e9)
-    monkeypatch.setattr(comparison, "fit_predict", lambda *_, **__: pytest.fail("a model was fitted first"))
-    with pytest.raises(ValueError, match=r"value 1e\+09 \(column age\).*leave 'encoder' out of remedies"):
+    monkeypatch.setattr(
+        comparison, "fit_predict", lambda *_, **__: pytest.fail("a model was fitted first")
+    )
+    with pytest.raises(
+        ValueError, match=r"value 1e\+09 \(column age\).*leave 'encoder' out of remedies"
+    ):
         compare_remedies(X, y, sensitive_features=age)
 
 
@@ -194,5 +247,7 @@ def test_the_smallest_class_that_is_accepted() -> None:
     x = np.random.default_rng(0).normal(size=(60, 2))
     y = np.arange(60) < 4
     remedies = {key: [1.0] for key in REMEDIES if key != "encoder"}
-    found = compare_remedies(x, y, sensitive_features=x[:, 0], remedies=remedies, learners=["linear"], n_splits=1)
+    found = compare_remedies(
+        x, y, sensitive_features=x[:, 0], remedies=remedies, learners=["linear"], n_splits=1
+    )
     assert np.isfinite(found.splits["score"]).all()

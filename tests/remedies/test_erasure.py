@@ -44,14 +44,18 @@ def test_leace_agrees_with_its_package() -> None:
     rng = np.random.default_rng(1)
     x = rng.normal(size=(300, 6)) @ rng.normal(size=(6, 6))
     phi = np.column_stack([x[:, 0] + rng.normal(size=300), (x[:, 1] > 0).astype(float)])
-    fitter = package.LeaceFitter.fit(torch.tensor(x), torch.tensor(phi), svd_tol=1e-10, shrinkage=False)
+    fitter = package.LeaceFitter.fit(
+        torch.tensor(x), torch.tensor(phi), svd_tol=1e-10, shrinkage=False
+    )
     projection, _ = leace_projection(x, phi)
     expected = fitter.eraser(torch.tensor(x)).numpy()
     np.testing.assert_allclose(x - (x - x.mean(0)) @ projection.T, expected, atol=1e-6)
     ours = AttributeEraser("linear", min_correlation=0.0).fit(x, sensitive_features=phi)
     # Scaling columns first leaves LEACE's condition but changes what "smallest change" means, unless they are equal.
     scaled = x / x.std(0)
-    fitter = package.LeaceFitter.fit(torch.tensor(scaled), torch.tensor(phi), svd_tol=1e-10, shrinkage=False)
+    fitter = package.LeaceFitter.fit(
+        torch.tensor(scaled), torch.tensor(phi), svd_tol=1e-10, shrinkage=False
+    )
     expected = fitter.eraser(torch.tensor(scaled)).numpy() * x.std(0)
     np.testing.assert_allclose(ours.transform(x), expected, atol=1e-6)
 
@@ -99,11 +103,16 @@ def test_noise_is_left_alone_by_default() -> None:
     X, s = rng.normal(size=(500, 6)), rng.normal(size=500)
     eraser = AttributeEraser("spline").fit(X, sensitive_features=s)
     assert eraser.n_erased_ == 0
-    assert AttributeEraser("spline", min_correlation=0.0).fit(X, sensitive_features=s).n_erased_ == 6
+    assert (
+        AttributeEraser("spline", min_correlation=0.0).fit(X, sensitive_features=s).n_erased_ == 6
+    )
     mixed = AttributeEraser("spline").fit(X + 2 * s[:, None], sensitive_features=s)
     assert mixed.n_erased_ == 1
     # The largest canonical correlation of independent samples lies about the edge.
-    found = [leace_projection(rng.normal(size=(400, 20)), rng.normal(size=(400, 10)))[1][0] for _ in range(20)]
+    found = [
+        leace_projection(rng.normal(size=(400, 20)), rng.normal(size=(400, 10)))[1][0]
+        for _ in range(20)
+    ]
     assert abs(np.mean(found) / noise_correlation(400, 20, 10) - 1) < 0.1
 
 
@@ -115,7 +124,9 @@ def test_kernel_eraser_removes_what_a_square_knows() -> None:
     kernel, features = eraser.transform(x), eraser._features_of(x)
     frame = read_attributes(s, 1000)
     phi = AttributeBasis("spline").fit(frame).transform(frame)
-    before, after = (float(hsic(z, phi, kernel_z=Linear(), kernel_s=Linear())) for z in (features, kernel))
+    before, after = (
+        float(hsic(z, phi, kernel_z=Linear(), kernel_s=Linear())) for z in (features, kernel)
+    )
     assert after < 1e-12 < 1e-3 < before
     assert r2(features, s) > 0.9
     assert r2(kernel, s) < 1e-6
@@ -148,7 +159,9 @@ def one_hot(n: int = 800) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         (KernelEraser(min_correlation=0.0), 21),
     ],
 )
-def test_no_column_of_rounding_errors_is_left(eraser: Any, components: int, constant: float, monkeypatch: Any) -> None:
+def test_no_column_of_rounding_errors_is_left(
+    eraser: Any, components: int, constant: float, monkeypatch: Any
+) -> None:
     """A learner scales columns: errors of 1e-15 that follow S, or that a new person leaves, would become features."""
     monkeypatch.setattr(_erasure, "_COMPONENTS", components)
     X, s, new = one_hot()
@@ -165,7 +178,9 @@ def test_no_column_of_rounding_errors_is_left(eraser: Any, components: int, cons
     assert abs(np.corrcoef(own[:, ~same].T, s)[-1, :-1]).max() < 0.1
 
 
-def test_what_the_training_samples_do_not_have_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_the_training_samples_do_not_have_changes_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     X, s, new = one_hot()
     scale = np.where(X.std(0) > 0, X.std(0), 1.0)
     values, vectors = np.linalg.eigh(np.cov(((X - X.mean(0)) / scale).T))
@@ -186,7 +201,10 @@ def test_units_do_not_decide_which_columns_exist() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 3))
     s = X[:, 0] + rng.normal(size=300)
-    found = [KernelEraser().fit_transform(X * unit, sensitive_features=s) for unit in ([1, 1, 1], [1, 1e12, 1e-12])]
+    found = [
+        KernelEraser().fit_transform(X * unit, sensitive_features=s)
+        for unit in ([1, 1, 1], [1, 1e12, 1e-12])
+    ]
     np.testing.assert_allclose(*found, atol=1e-6)
 
 

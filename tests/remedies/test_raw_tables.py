@@ -16,7 +16,12 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
-from sklearn.model_selection import GridSearchCV, StratifiedKFold, StratifiedShuffleSplit, cross_val_predict
+from sklearn.model_selection import (
+    GridSearchCV,
+    StratifiedKFold,
+    StratifiedShuffleSplit,
+    cross_val_predict,
+)
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
@@ -58,10 +63,14 @@ def test_the_model_gets_the_table_as_it_is() -> None:
     for method in ("mean", "rank"):
         model = AdjustedClassifier(by_name(), method=method).fit(X, y, sensitive_features=age)
         np.testing.assert_allclose(model.estimator_.predict_proba(X), plain, rtol=1e-12)
-        assert gdp(model.predict_proba(X, sensitive_features=age)[:, 1], age) < 0.3 * gdp(plain[:, 1], age)
+        assert gdp(model.predict_proba(X, sensitive_features=age)[:, 1], age) < 0.3 * gdp(
+            plain[:, 1], age
+        )
     project = AdjustedClassifier(by_name(), method="project").fit(X, y, sensitive_features=age)
     assert gdp(project.predict_proba(X)[:, 1], age) < 0.7 * gdp(plain[:, 1], age)
-    boosted = AdjustedClassifier(HistGradientBoostingClassifier(max_iter=5))  # takes missing numbers
+    boosted = AdjustedClassifier(
+        HistGradientBoostingClassifier(max_iter=5)
+    )  # takes missing numbers
     boosted.fit(X[["test", "income"]], y, sensitive_features=age)
     assert boosted.estimator_.feature_names_in_.tolist() == ["test", "income"]
     with pytest.raises(ValueError, match="feature names"):
@@ -72,9 +81,13 @@ def test_sparse_matrices() -> None:
     X, y, age = table()
     numbers = columns_of(X, fit_columns(X))
     dense = AdjustedClassifier(LogisticRegression()).fit(numbers, y, sensitive_features=age)
-    thin = AdjustedClassifier(LogisticRegression()).fit(sparse.csr_matrix(numbers), y, sensitive_features=age)
+    thin = AdjustedClassifier(LogisticRegression()).fit(
+        sparse.csr_matrix(numbers), y, sensitive_features=age
+    )
     p = dense.predict_proba(numbers, sensitive_features=age)
-    np.testing.assert_allclose(thin.predict_proba(sparse.csr_matrix(numbers), sensitive_features=age), p, atol=1e-4)
+    np.testing.assert_allclose(
+        thin.predict_proba(sparse.csr_matrix(numbers), sensitive_features=age), p, atol=1e-4
+    )
 
 
 @pytest.mark.parametrize("kind", [AttributeEraser, KernelEraser])
@@ -104,7 +117,9 @@ def test_erasers_read_the_table(kind: Any) -> None:
 def found() -> Any:
     X, y, age = table()
     remedies = {"leace": [0.5], "adjust_rank": [1.0], "project": [1.0]}
-    return compare_remedies(X, y, sensitive_features=age, remedies=remedies, learners=["linear"], n_splits=2)
+    return compare_remedies(
+        X, y, sensitive_features=age, remedies=remedies, learners=["linear"], n_splits=2
+    )
 
 
 @pytest.mark.slow  # it fits two models; the chapter loads one in a new process
@@ -129,7 +144,9 @@ def test_the_audit_of_the_best_model_is_out_of_fold(found: Any) -> None:
     numbers = X[["test"]]
     model = RemediedModel("none", "linear", 0.0).fit(numbers, y, sensitive_features=age)
     folds = StratifiedKFold(5, shuffle=True, random_state=0)
-    p = cross_val_predict(learner("linear", "classification"), numbers, y == "yes", cv=folds, method="predict_proba")
+    p = cross_val_predict(
+        learner("linear", "classification"), numbers, y == "yes", cv=folds, method="predict_proba"
+    )
     assert model.audit_.gdp == pytest.approx(gdp(p[:, 1], age), abs=1e-6)
     likely = model.predict_proba(numbers)[:, 1] > 0.5
     np.testing.assert_array_equal(model.predict(numbers), np.where(likely, "yes", "no"))
@@ -146,14 +163,20 @@ def test_a_limit_of_time_keeps_what_is_done() -> None:
 def test_a_pipeline_over_named_columns_gets_the_table() -> None:
     """Without a remedy it is the pipeline fitted by hand; LEACE stands before its last step; new people are raw."""
     X, y, age = table()
-    options: dict[str, Any] = {"sensitive_features": age, "remedies": {"leace": [1.0], "adjust_mean": [1.0]}}
+    options: dict[str, Any] = {
+        "sensitive_features": age,
+        "remedies": {"leace": [1.0], "adjust_mean": [1.0]},
+    }
     found = compare_remedies(X, y, learners={"mine": by_name()}, n_splits=1, **options)
     train, test = next(StratifiedShuffleSplit(1, test_size=0.3, random_state=0).split(X, y))
     columns = by_name()[:-1].fit(X.iloc[train])  # on the people of the training part alone
     known, new = (columns.transform(X.iloc[rows]) for rows in (train, test))
     eraser = AttributeEraser("linear").fit(known, sensitive_features=age[train])
     rows = found.table.set_index("remedy")
-    for key, (a, b) in {"none": (known, new), "leace": (eraser.transform(known), eraser.transform(new))}.items():
+    for key, (a, b) in {
+        "none": (known, new),
+        "leace": (eraser.transform(known), eraser.transform(new)),
+    }.items():
         p = by_name()[-1].fit(a, y[train]).predict_proba(b)[:, 1]
         expected = roc_auc_score(y[test] == "yes", p), gdp(p, age[test])
         assert tuple(rows.loc[key, ["score", "gdp"]]) == pytest.approx(expected), key
@@ -187,17 +210,31 @@ def test_the_credit_script_takes_a_table_and_a_fitted_pipeline(
     assert "If policy and law allow it, use the adjusted score" in printed
     full = 2 * scored["adjusted_score"] - scored["score"]
     auc, gap = roc_auc_score(scored["default"] == "no", full), gdp(full, scored["years"])
-    assert f"blend t = 1: GDP {gap:.3f}, GDP / sd {gap / full.std(ddof=0):.2f}, AUC {auc:.2f}" in printed
+    assert (
+        f"blend t = 1: GDP {gap:.3f}, GDP / sd {gap / full.std(ddof=0):.2f}, AUC {auc:.2f}"
+        in printed
+    )
     assert gap < 0.7 * gdp(scored["score"], scored["years"])
-    assert f"is at least {np.quantile(scored['adjusted_score'], 0.3):.3f} (the original model" in printed
+    assert (
+        f"is at least {np.quantile(scored['adjusted_score'], 0.3):.3f} (the original model"
+        in printed
+    )
     saved = joblib.load("adjusted_model.joblib")
-    np.testing.assert_allclose(1 - saved.predict_proba(scored[list(X)])[:, 1], scored["adjusted_score"])
-    assert "no column 'default': name yours with --outcome" in said(people.drop(columns="default"), model)
-    assert "now 'yes': 'default' needs two values and has [1]" in said(people.assign(default=1), model)
+    np.testing.assert_allclose(
+        1 - saved.predict_proba(scored[list(X)])[:, 1], scored["adjusted_score"]
+    )
+    assert "no column 'default': name yours with --outcome" in said(
+        people.drop(columns="default"), model
+    )
+    assert "now 'yes': 'default' needs two values and has [1]" in said(
+        people.assign(default=1), model
+    )
     assert "Add people: 150 with" in said(people[:149], model)
     assert "numbers without units" in said(people.assign(years="39 y"), model)
     assert "does not have: city" in said(people.drop(columns="city"), model)
-    assert "Drop the column 'city'" in said(people.assign(city=[f"{k}th" for k in range(len(people))]), model)
+    assert "Drop the column 'city'" in said(
+        people.assign(city=[f"{k}th" for k in range(len(people))]), model
+    )
     assert "as the model has them, [False, True]" in said(people, by_name().fit(X, y == "yes"))
     assert "has no feature_names_in_" in said(people, DecisionTreeClassifier().fit(age[:, None], y))
     with pytest.raises(SystemExit, match=r"There is no file nowhere\.csv"):
@@ -205,16 +242,39 @@ def test_the_credit_script_takes_a_table_and_a_fitted_pipeline(
     Path("credit_model.joblib").touch()
     assert "Remove or rename" in said(people)
     with pytest.warns(UserWarning, match="is the sensitive attribute"):
-        tied = said(people.assign(score=1), DecisionTreeClassifier(max_depth=1).fit(people[["years"]], y), limit=0.001)
-    assert (pd.read_csv("scored.csv")["score"].eq(1).all(), "adjusted_model.joblib" in tied) == (True, False)
+        tied = said(
+            people.assign(score=1),
+            DecisionTreeClassifier(max_depth=1).fit(people[["years"]], y),
+            limit=0.001,
+        )
+    assert (pd.read_csv("scored.csv")["score"].eq(1).all(), "adjusted_model.joblib" in tied) == (
+        True,
+        False,
+    )
     wide = said(people, model, limit=1)
     # Unknown outcomes, here a quarter, change neither the correction nor who is approved.
     main.__globals__["OPTIONS"].measure = "gdp_over_sd"
-    some = said(people.assign(default=people["default"].mask(np.arange(len(people)) % 4 == 0)), model, limit=0.6)
-    np.testing.assert_allclose(pd.read_csv("scored.csv")["adjusted_score"], scored["adjusted_score"])
+    some = said(
+        people.assign(default=people["default"].mask(np.arange(len(people)) % 4 == 0)),
+        model,
+        limit=0.6,
+    )
+    np.testing.assert_allclose(
+        pd.read_csv("scored.csv")["adjusted_score"], scored["adjusted_score"]
+    )
     for printed, *parts in (
-        (tied, "equal scores", "not shown to be below the limit", "score: GDP is not shown", "model reads years"),
-        (wide, "the scores, and your limit is more than half", "so nothing is adjusted. Written: audit_original"),
+        (
+            tied,
+            "equal scores",
+            "not shown to be below the limit",
+            "score: GDP is not shown",
+            "model reads years",
+        ),
+        (
+            wide,
+            "the scores, and your limit is more than half",
+            "so nothing is adjusted. Written: audit_original",
+        ),
         (some, "100 people have no outcome", "score: GDP / sd is not shown to be below 0.6"),
     ):
         assert [part for part in parts if part not in printed] == []

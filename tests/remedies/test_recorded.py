@@ -11,7 +11,13 @@ import pytest
 from records import Records
 from sklearn.linear_model import LinearRegression
 
-from frhsic_core import AdjustedRegressor, AttributeEraser, KernelEraser, ScoreAdjuster, compare_remedies
+from frhsic_core import (
+    AdjustedRegressor,
+    AttributeEraser,
+    KernelEraser,
+    ScoreAdjuster,
+    compare_remedies,
+)
 from frhsic_core.remedies._adjustment import flat_offset, other_half
 from frhsic_core.remedies._attributes import AttributeBasis, attribute_matrix, read_attributes
 from frhsic_core.remedies._comparison import RemediedModel, _plan, dependence_of, learner
@@ -20,7 +26,9 @@ from frhsic_core.remedies._comparison import RemediedModel, _plan, dependence_of
 def numbers() -> dict[str, Any]:
     """Return numbers of every remedy: attributes of all kinds, new people outside of the range, and unseen words."""
     rng = np.random.default_rng(5)
-    s = pd.DataFrame({"age": rng.integers(20, 60, 240).astype(float), "two": rng.integers(0, 2, 240) * 3.0})
+    s = pd.DataFrame(
+        {"age": rng.integers(20, 60, 240).astype(float), "two": rng.integers(0, 2, 240) * 3.0}
+    )
     s["town"] = rng.choice(["n", "s", "w"], 240)
     x = rng.normal(size=(240, 3)) * [1.0, 1e3, 1e-3] + [0.0, 5.0, 1.0]
     x[:, 0] += s["age"] / 20 + (s["town"] == "n")
@@ -35,14 +43,22 @@ def numbers() -> dict[str, Any]:
         score = unit * (1 / (1 + np.exp(2 - y))).round(3)
         adjuster = ScoreAdjuster(method).fit(score, sensitive_features=s)
         found[f"{method} {unit}"] = adjuster.transform(score[:9], sensitive_features=s[:9])
-        found[f"{method} {unit} new"] = adjuster.transform(unit * np.array([0.0, 1.0, 0.3]), sensitive_features=new)
+        found[f"{method} {unit} new"] = adjuster.transform(
+            unit * np.array([0.0, 1.0, 0.3]), sensitive_features=new
+        )
         found[f"{method} {unit} half"] = np.hstack(other_half(adjuster, score, s))
     wide = np.hstack([x / x.std(0), rng.normal(size=(240, 105)), np.ones((240, 1))])
     for name, given, options in (("few", x, {}), ("wide", wide, {"min_correlation": 0.3})):
         eraser = KernelEraser("linear", **options).fit(given, sensitive_features=s["age"])
         found[f"kernel {name}"] = [eraser.n_erased_, *eraser.transform(given + 0.1)[:4].std(1)]
-    even = x / [1.0, 1e3, 1e-3]  # some releases of scikit-learn take a column of small numbers for rounding
-    model = AdjustedRegressor(LinearRegression(), method="rank", cv=3).fit(even, y, sensitive_features=s)
+    even = x / [
+        1.0,
+        1e3,
+        1e-3,
+    ]  # some releases of scikit-learn take a column of small numbers for rounding
+    model = AdjustedRegressor(LinearRegression(), method="rank", cv=3).fit(
+        even, y, sensitive_features=s
+    )
     found["regressor"] = [
         model.score(even, y, sensitive_features=s),
         *model.predict(even[:5], sensitive_features=s[:5]),
@@ -50,21 +66,50 @@ def numbers() -> dict[str, Any]:
     keys = ("max_iter", "learning_rate", "max_leaf_nodes", "min_samples_leaf", "random_state")
     for task in ("regression", "classification"):
         booster = learner("boosting", task)
-        found[f"booster {task}"] = [hasattr(booster, "predict_proba"), *map(booster.get_params().get, keys)]
-    found["linear"] = [learner("linear", "classification")[-1].max_iter, *learner("linear", "regression")[-1].alphas]
-    project = AdjustedRegressor(LinearRegression(), method="project", cv=2).fit(x, y, sensitive_features=s["age"])
+        found[f"booster {task}"] = [
+            hasattr(booster, "predict_proba"),
+            *map(booster.get_params().get, keys),
+        ]
+    found["linear"] = [
+        learner("linear", "classification")[-1].max_iter,
+        *learner("linear", "regression")[-1].alphas,
+    ]
+    project = AdjustedRegressor(LinearRegression(), method="project", cv=2).fit(
+        x, y, sensitive_features=s["age"]
+    )
     options = project.adjustment_.guess.forest.get_params()
-    found["forest"] = [options[key] for key in ("n_estimators", "max_features", "min_samples_leaf", "random_state")]
+    found["forest"] = [
+        options[key] for key in ("n_estimators", "max_features", "min_samples_leaf", "random_state")
+    ]
     found["offset"] = flat_offset(y, np.column_stack([np.ones(240), x[:, 0]]))
-    found["dependence"] = [*dependence_of(np.tile(y, 9), np.tile(attribute_matrix(known), (9, 1)), scale=3.0).values()]
-    given = {"remedies": {"leace": [0.25, 1.0], "adjust_mean": [0.7]}, "learners": ["linear"], "n_splits": 2}
+    found["dependence"] = [
+        *dependence_of(np.tile(y, 9), np.tile(attribute_matrix(known), (9, 1)), scale=3.0).values()
+    ]
+    given = {
+        "remedies": {"leace": [0.25, 1.0], "adjust_mean": [0.7]},
+        "learners": ["linear"],
+        "n_splits": 2,
+    }
     compared = compare_remedies(x, y, sensitive_features=s, **given, random_state=4)
     found["compared"] = compared.shown().drop(columns="CPU s").select_dtypes("number").to_numpy()
     best = compared.fit_best(x, y, sensitive_features=s["age"], within=0.3, needs_s=True)
     found["best"] = [best.audit_.gdp, *best.predict(x[:5], sensitive_features=s["age"][:5])]
-    values = {name: np.ravel(np.asarray(value, dtype=float)).tolist() for name, value in found.items()}
-    calls = (compare_remedies, compared.best, AttributeEraser, AdjustedRegressor, ScoreAdjuster, RemediedModel)
-    return values | {"": str([str(compared), _plan(None, {"linear": 0}), *map(str, map(inspect.signature, calls))])}
+    values = {
+        name: np.ravel(np.asarray(value, dtype=float)).tolist() for name, value in found.items()
+    }
+    calls = (
+        compare_remedies,
+        compared.best,
+        AttributeEraser,
+        AdjustedRegressor,
+        ScoreAdjuster,
+        RemediedModel,
+    )
+    return values | {
+        "": str(
+            [str(compared), _plan(None, {"linear": 0}), *map(str, map(inspect.signature, calls))]
+        )
+    }
 
 
 def test_the_numbers_are_those_on_record(recorded: Records) -> None:
@@ -72,7 +117,10 @@ def test_the_numbers_are_those_on_record(recorded: Records) -> None:
 
     Ranks of rounded scores are step functions: a rank among 240 people may be another one.
     """
-    with pytest.warns(UserWarning, match="'age' far outside of 20 to 59, its range in fit, such as 10, in 2 of 3 rows"):
+    with pytest.warns(
+        UserWarning,
+        match="'age' far outside of 20 to 59, its range in fit, such as 10, in 2 of 3 rows",
+    ):
         recorded(
             numbers(),
             rel=lambda at: 1 / 240 if at.startswith(("/rank", "/regressor")) else 1e-5,

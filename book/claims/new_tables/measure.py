@@ -39,7 +39,13 @@ TABLES = {  # file, age, target, features, task
         "black alcohol drugs super married felon workprg property person priors educ rules tserved",
         "c",
     ),
-    "smoking": (f"{W}/smoke.csv.bz2", lambda t: t.age, lambda t: t.cigs > 0, "educ cigpric white income restaurn", "c"),
+    "smoking": (
+        f"{W}/smoke.csv.bz2",
+        lambda t: t.age,
+        lambda t: t.cigs > 0,
+        "educ cigpric white income restaurn",
+        "c",
+    ),
     "work": (
         f"{W}/cps91.csv.bz2",
         lambda t: t.age,
@@ -99,8 +105,18 @@ TABLES = {  # file, age, target, features, task
         "r",
     ),
 }
-WORDS = {"indust", "injtype", "village", "education", "alcoholfreq", "marital"}  # numbers that are names: as text
-PEERS = {False: ("leace", "gradient", "reweighing", "columns"), True: ("remover", "residuals", "threshold")}
+WORDS = {
+    "indust",
+    "injtype",
+    "village",
+    "education",
+    "alcoholfreq",
+    "marital",
+}  # numbers that are names: as text
+PEERS = {
+    False: ("leace", "gradient", "reweighing", "columns"),
+    True: ("remover", "residuals", "threshold"),
+}
 SETTINGS = {False: 20, True: 8}
 FIVE, FOUR, TWO = (0.2, 0.4, 0.6, 0.8, 1.0), (0.25, 0.5, 0.75, 1.0), (0.5, 1.0)
 
@@ -111,14 +127,20 @@ def csv_of(name):
     if not path.exists():
         file, age, target, features, _ = TABLES[name]
         found = next(Path(p) / file for p in sys.path if (Path(p) / file).exists())
-        raw = pd.read_stata(found, convert_categoricals=False) if found.suffix == ".dta" else pd.read_csv(found)
+        raw = (
+            pd.read_stata(found, convert_categoricals=False)
+            if found.suffix == ".dta"
+            else pd.read_csv(found)
+        )
         raw.columns = [c.strip() for c in raw.columns]
         x = raw[[c for c in features.split() if c in raw]].copy()
         lost = set(features.split()) - set(x)
         if lost:
             print(name, "has no", lost)
         for c in WORDS & set(x):
-            x[c] = x[c].map(lambda v: None if pd.isna(v) else f"k{v:g}" if not isinstance(v, str) else v)
+            x[c] = x[c].map(
+                lambda v: None if pd.isna(v) else f"k{v:g}" if not isinstance(v, str) else v
+            )
         table = x.assign(age=age(raw), y=target(raw)).dropna(subset=["age", "y"])
         table["y"] = table["y"].astype(int if TABLES[name][4] == "c" else float)
         table = table.sample(min(len(table), MOST), random_state=0)
@@ -131,9 +153,14 @@ def halves(name, fold):
     from sklearn.model_selection import train_test_split
 
     table = pd.read_csv(csv_of(name))
-    a, b = train_test_split(table, test_size=0.5, random_state=0, stratify=table.y if TABLES[name][4] == "c" else None)
+    a, b = train_test_split(
+        table, test_size=0.5, random_state=0, stratify=table.y if TABLES[name][4] == "c" else None
+    )
     a, b = (b, a) if fold else (a, b)
-    return [(t.drop(columns=["age", "y"]).reset_index(drop=True), t.y.to_numpy(), t.age.to_numpy()) for t in (a, b)]
+    return [
+        (t.drop(columns=["age", "y"]).reset_index(drop=True), t.y.to_numpy(), t.age.to_numpy())
+        for t in (a, b)
+    ]
 
 
 # Peers: each yields (method, learner, strengths, predictions at full strength) ------------------------------------
@@ -146,7 +173,11 @@ def fit(learner, x, y, new, task, weight=None):
     more = (
         {}
         if weight is None
-        else {("sample_weight" if learner == "boosting" else f"{model.steps[-1][0]}__sample_weight"): weight}
+        else {
+            (
+                "sample_weight" if learner == "boosting" else f"{model.steps[-1][0]}__sample_weight"
+            ): weight
+        }
     )
     model.fit(x, y, **more)
     return model.predict(new) if task == "regression" else model.predict_proba(new)[:, 1]
@@ -164,7 +195,9 @@ def leace(x, y, s, new, new_s, task):
     mean, scale = x.mean(0), np.where(x.std(0) > 0, x.std(0), 1.0)
     parts = [torch.tensor((p - mean) / scale) for p in (x, new)]
     for method, concept in (("linear", s[:, None]), ("5 bins", np.eye(5)[groups(s, s, 5)])):
-        fitter = LeaceFitter.fit(parts[0], torch.tensor((concept - concept.mean(0)) / concept.std()))
+        fitter = LeaceFitter.fit(
+            parts[0], torch.tensor((concept - concept.mean(0)) / concept.std())
+        )
         erased = [fitter.eraser(p).numpy() for p in parts]
         for learner in LEARNERS:
             yield method, learner, FIVE, fit(learner, erased[0], y, erased[1], task)
@@ -179,11 +212,21 @@ def gradient(x, y, s, new, new_s, task):
         for learner in LEARNERS:
             name = "logisticregression__sample_weight" if learner == "linear" else "sample_weight"
             model = ExponentiatedGradient(
-                make(learner, task), DemographicParity(difference_bound=bound), max_iter=10, sample_weight_name=name
+                make(learner, task),
+                DemographicParity(difference_bound=bound),
+                max_iter=10,
+                sample_weight_name=name,
             )
             model.fit(x, y, sensitive_features=groups(s, s, 4))
-            mixed = [p.predict_proba(new) @ np.asarray(p.classes_, float) for p in model.predictors_]
-            yield f"bound {bound:g}, 4 bins", learner, FIVE, np.asarray(model.weights_) @ np.array(mixed)
+            mixed = [
+                p.predict_proba(new) @ np.asarray(p.classes_, float) for p in model.predictors_
+            ]
+            yield (
+                f"bound {bound:g}, 4 bins",
+                learner,
+                FIVE,
+                np.asarray(model.weights_) @ np.array(mixed),
+            )
 
 
 def reweighing(x, y, s, new, new_s, task):
@@ -193,7 +236,9 @@ def reweighing(x, y, s, new, new_s, task):
         g = groups(s, s, bins)
         table = pd.crosstab(g, label, normalize=True)
         expected = np.outer(table.sum(1), table.sum(0))
-        weight = pd.DataFrame(expected / table.to_numpy().clip(1e-9), table.index, table.columns).stack()
+        weight = pd.DataFrame(
+            expected / table.to_numpy().clip(1e-9), table.index, table.columns
+        ).stack()
         weight = weight.loc[list(zip(g, label, strict=False))].to_numpy().clip(0, 20)
         for learner in LEARNERS:
             yield f"{bins} bins", learner, FIVE, fit(learner, x, y, new, task, weight)
@@ -203,7 +248,9 @@ def columns(x, y, s, new, new_s, task):
     """Leave out the columns that are most correlated with S."""
     from scipy.stats import rankdata
 
-    r = np.nan_to_num(np.abs(np.corrcoef(np.column_stack([rankdata(c) for c in x.T] + [rankdata(s)]).T)[-1, :-1]))
+    r = np.nan_to_num(
+        np.abs(np.corrcoef(np.column_stack([rankdata(c) for c in x.T] + [rankdata(s)]).T)[-1, :-1])
+    )
     order = np.argsort(-r)
     for k in (1, 2, 3, 4, 6):
         keep = np.sort(order[min(k, x.shape[1] - 1) :])
@@ -217,7 +264,12 @@ def remover(x, y, s, new, new_s, task):
     both = np.column_stack([x, s]), np.column_stack([new, new_s])
     change = CorrelationRemover(sensitive_feature_ids=[x.shape[1]]).fit(both[0])
     for learner in LEARNERS:
-        yield "remover", learner, FOUR, fit(learner, change.transform(both[0]), y, change.transform(both[1]), task)
+        yield (
+            "remover",
+            learner,
+            FOUR,
+            fit(learner, change.transform(both[0]), y, change.transform(both[1]), task),
+        )
 
 
 def residuals(x, y, s, new, new_s, task):
@@ -228,13 +280,25 @@ def residuals(x, y, s, new, new_s, task):
     known, unseen = np.column_stack([x, s]), np.column_stack([new, new_s])
     for learner in LEARNERS:
         out = cross_val_predict(
-            make(learner, task), known, y, cv=5, method="predict" if task == "regression" else "predict_proba"
+            make(learner, task),
+            known,
+            y,
+            cv=5,
+            method="predict" if task == "regression" else "predict_proba",
         )
         out = out if out.ndim == 1 else out[:, 1]
         predicted = fit(learner, known, y, unseen, task)
         slope = np.polyfit(s, out, 1)[0]
         yield "line", learner, TWO, predicted - slope * (new_s - s.mean())
-        means = pd.Series(out).groupby(groups(s, s, 10)).mean().reindex(range(10)).ffill().bfill().to_numpy()
+        means = (
+            pd.Series(out)
+            .groupby(groups(s, s, 10))
+            .mean()
+            .reindex(range(10))
+            .ffill()
+            .bfill()
+            .to_numpy()
+        )
         yield "10 bins", learner, TWO, predicted - means[groups(new_s, s, 10)] + out.mean()
 
 
@@ -267,7 +331,9 @@ def predictions(family, needs_s, train, new, task):
     x, y, s = train
     more, more_s = new
     base = (np.column_stack([x, s]), np.column_stack([more, more_s])) if needs_s else (x, more)
-    found = {("none", learner, 0.0): fit(learner, base[0], y, base[1], task) for learner in LEARNERS}
+    found = {
+        ("none", learner, 0.0): fit(learner, base[0], y, base[1], task) for learner in LEARNERS
+    }
     for method, learner, strengths, full in globals()[family](x, y, s, more, more_s, task):
         for t in strengths:
             found[method, learner, t] = (1 - t) * found["none", learner, 0.0] + t * full
@@ -300,7 +366,9 @@ def peer(name, fold, family, needs_s):
         known, others = (columns_of(X.iloc[part], plan) for part in (a, b))
         got = predictions(family, needs_s, (known, y[a].astype(float), s[a]), (others, s[b]), task)
         scale = y[a].std() if task == "regression" else 1.0
-        rows += [{"key": k, "split": i} | measured(p, y[b], s[b], task, scale) for k, p in got.items()]
+        rows += [
+            {"key": k, "split": i} | measured(p, y[b], s[b], task, scale) for k, p in got.items()
+        ]
     table = pd.DataFrame(rows).groupby("key", sort=False)[["score", "dcor"]].mean()
     assert len(table) - 2 == SETTINGS[needs_s], (family, len(table))
     plan = fit_columns(X)
@@ -377,12 +445,22 @@ def ours(name, fold):
         picks = {}
         for limit in LIMITS:
             row = found.best(within=limit, needs_s=needs_s)
-            picks[limit] = (f"{row['remedy']}, {row['learner']}, {row['strength']:g}", predicted(model_of(row)))
+            picks[limit] = (
+                f"{row['remedy']}, {row['learner']}, {row['strength']:g}",
+                predicted(model_of(row)),
+            )
         rows += finish(name, fold, "ours", needs_s, picks, compared, task, count)
         plain = league[league["remedy"] == PLAIN[needs_s]]
         best = plain.loc[plain["score"].idxmax()]
         rows += finish(
-            name, fold, "none", needs_s, {0.0: (f"none, {best['learner']}", predicted(model_of(best)))}, 0.0, task, 2
+            name,
+            fold,
+            "none",
+            needs_s,
+            {0.0: (f"none, {best['learner']}", predicted(model_of(best)))},
+            0.0,
+            task,
+            2,
         )
     if fold == 0:
         walk(name, found, X, y, s, new, new_y, new_s, task, compared, rows)
@@ -403,7 +481,9 @@ def walk(name, found, X, y, s, new, new_y, new_s, task, compared, rows):
         "settings": len(found.table),
     }
     plain = next(r for r in rows if r["family"] == "none" and not r["needs_s"])
-    pd.DataFrame({"p": plain["predictions"], "age": new_s, "y": new_y}).to_csv(folder / "predictions.csv", index=False)
+    pd.DataFrame({"p": plain["predictions"], "age": new_s, "y": new_y}).to_csv(
+        folder / "predictions.csv", index=False
+    )
     start = time.monotonic()
     label = ["--label", "y"] if task == "classification" else []
     done = subprocess.run(
@@ -450,7 +530,9 @@ def walk(name, found, X, y, s, new, new_y, new_s, task, compared, rows):
             f"p = m.predict(x, **given) if {task == 'regression'} else m.predict_proba(x, **given)[:, 1]\n"
             f"np.save('p_{needs_s}.npy', p)\n"
         )
-        done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True)
+        done = subprocess.run(
+            [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True
+        )
         there = np.load(folder / f"p_{needs_s}.npy") if done.returncode == 0 else None
         line[f"same_{needs_s}"] = done.returncode == 0 and bool(np.array_equal(here, there))
         if done.returncode:
@@ -481,7 +563,14 @@ def auto(name, fold):
         model = kind("auto", random_state=fold, device="cpu").fit(
             table.drop(columns=["age", "y"]), table.y, sensitive_features=table.age.to_numpy()
         )
-    return [{"table": name, "split": fold, "lam": float(model.lam_), "seconds": time.process_time() - start}]
+    return [
+        {
+            "table": name,
+            "split": fold,
+            "lam": float(model.lam_),
+            "seconds": time.process_time() - start,
+        }
+    ]
 
 
 def units():
@@ -547,25 +636,42 @@ def blocks(row):
 
 def export():
     """Write a row for each table, league, limit and family, with the p-value of its difference from ours."""
-    paths = [path for path in sorted((OUT / "units").glob("*-0.json")) if not path.name.startswith("auto")]
+    paths = [
+        path
+        for path in sorted((OUT / "units").glob("*-0.json"))
+        if not path.name.startswith("auto")
+    ]
     rows = [row for path in paths for row in json.loads(path.read_text())]
-    ours = {(row["table"], row["needs_s"], row["limit"]): row for row in rows if row["family"] == "ours"}
+    ours = {
+        (row["table"], row["needs_s"], row["limit"]): row for row in rows if row["family"] == "ours"
+    }
     left, found = {}, []
     for row in rows:
         words = row["setting"].replace("('", "").replace("')", "").replace("'", "").strip("()")
-        cell = {"dataset": row["table"].capitalize()} | {k: row[k] for k in ("needs_s", "limit", "family", "settings")}
-        cell |= {"setting": words} | {name: round(row[name], 5) for name in ("score", "dcor", "gdp")}
+        cell = {"dataset": row["table"].capitalize()} | {
+            k: row[k] for k in ("needs_s", "limit", "family", "settings")
+        }
+        cell |= {"setting": words} | {
+            name: round(row[name], 5) for name in ("score", "dcor", "gdp")
+        }
         difference = p = None
         if row["family"] != "none":
             pair = row, ours[row["table"], row["needs_s"], row["limit"]]
-            keys = [tuple(one[name] for name in ("table", "family", "needs_s", "setting")) for one in pair]
+            keys = [
+                tuple(one[name] for name in ("table", "family", "needs_s", "setting"))
+                for one in pair
+            ]
             for key, one in zip(keys, pair, strict=True):
                 if key not in left:
                     left[key] = blocks(one)
             difference = pair[0]["dcor"] - pair[1]["dcor"]
             parts = left[keys[0]] - left[keys[1]]
             error = np.sqrt((BLOCKS - 1) / BLOCKS * ((parts - parts.mean()) ** 2).sum())
-            p = 1.0 if abs(difference) < 1e-5 else 2 * stats.norm.sf(abs(difference) / max(error, 1e-12))
+            p = (
+                1.0
+                if abs(difference) < 1e-5
+                else 2 * stats.norm.sf(abs(difference) / max(error, 1e-12))
+            )
             difference, p = round(difference, 5), round(float(p), 5)
         found.append(cell | {"difference": difference, "p": p, "seconds": round(row["seconds"], 1)})
     orders = {

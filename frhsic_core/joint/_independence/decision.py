@@ -27,7 +27,13 @@ from frhsic_core._choices import one_of
 from frhsic_core.joint._given import Given, read_given
 from frhsic_core.joint._hsic import elements, one_entry
 from frhsic_core.joint._independence.fits import fitted_groups
-from frhsic_core.joint._independence.permutation import Request, decide, group_strata, permutation_test, within_kernel
+from frhsic_core.joint._independence.permutation import (
+    Request,
+    decide,
+    group_strata,
+    permutation_test,
+    within_kernel,
+)
 from frhsic_core.joint._independence.residual import residual_test
 from frhsic_core.kernels import Kernel, resolve_kernel
 
@@ -183,9 +189,13 @@ def hsic_test(
         raise ValueError(f"alpha is {alpha}: a level lies strictly between 0 and 1, such as 0.05.")
     permuted = method in ("permutation", "aggregated")
     if permuted and n_permutations < 1:
-        raise ValueError(f"n_permutations is {n_permutations}: use at least 1; 200 or more are usual.")
+        raise ValueError(
+            f"n_permutations is {n_permutations}: use at least 1; 200 or more are usual."
+        )
     if clusters is not None and not permuted:
-        raise ValueError(f"clusters needs permutations: use method='aggregated' or 'permutation', not {method!r}.")
+        raise ValueError(
+            f"clusters needs permutations: use method='aggregated' or 'permutation', not {method!r}."
+        )
     if given is not None:
         require_same_rows(z, given, names=("z", "given"))
     s, categorical = read_mixed(s)
@@ -210,7 +220,12 @@ def hsic_test(
         if given is None or kernel_s is not None or categorical:
             kernel_s = resolve_kernel(kernel_s, s, name="kernel_s", categorical=categorical)
         n, batch = z.shape[-2], one_entry(z, s, kernel_z, kernel_s).shape
-        stacked = isinstance(given, Tensor) and batch and given.shape[: len(batch)] == batch and given.ndim > len(batch)
+        stacked = (
+            isinstance(given, Tensor)
+            and batch
+            and given.shape[: len(batch)] == batch
+            and given.ndim > len(batch)
+        )
         shared = None if given is None or stacked else read_given(given, n)
         found = []
         for i, sample in elements(z, s, kernel_z, kernel_s, batch):
@@ -222,13 +237,20 @@ def hsic_test(
 
 
 def _one(
-    z: Tensor, s: Tensor, kernel_z: Kernel | None, kernel_s: Kernel | None, given: Given | None, request: Request
+    z: Tensor,
+    s: Tensor,
+    kernel_z: Kernel | None,
+    kernel_s: Kernel | None,
+    given: Given | None,
+    request: Request,
 ) -> Tensor:
     """Return the test of one sample ``(n, d)`` and ``(n, p)``; without ``given`` all rows are one group."""
     n = len(z)
     if given is not None and not given.discrete:
         if request.clusters is not None:
-            raise ValueError("clusters needs a discrete given: exchange is possible between rows of equal given only.")
+            raise ValueError(
+                "clusters needs a discrete given: exchange is possible between rows of equal given only."
+            )
         return residual_test(z, s, given, kernel_z, kernel_s, request)
     groups = [torch.arange(n)] if given is None else given.groups()
     fitted = request.method in ("gamma", "spectral")

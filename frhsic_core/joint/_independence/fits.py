@@ -53,7 +53,9 @@ class PairSums:
         if method == "gamma":  # Theorem 4 of Gretton et al. (2007) and its estimates
             # The mean diagonal entry minus the mean off-diagonal one is tr K̃/(n − 1).
             mean = traces / (n - 1) ** 2
-            variance = 2.0 * (n - 4) * (n - 5) / ((n - 1) ** 2 * (n - 2) * (n - 3)) * self.product_squares
+            variance = (
+                2.0 * (n - 4) * (n - 5) / ((n - 1) ** 2 * (n - 2) * (n - 3)) * self.product_squares
+            )
             return mean, variance, mean**2 / variance
         # The exact mean and variance of n·HSIC_b over all n! permutations (Kazi-Aoual et al., 1995).
         spread = (n - 1) * self.squares - self.trace**2
@@ -81,20 +83,29 @@ def _thin_sums(pair: ThinPair, method: str) -> PairSums | None:
     entries = torch.zeros_like(both)
     if method == "gamma":
         # K̃ ∘ K̃ is a kernel again, with a rank of its own.
-        factor_z, factor_s = squared_factor(pair.factor_z, pair.z), squared_factor(pair.factor_s, pair.s)
+        factor_z, factor_s = (
+            squared_factor(pair.factor_z, pair.z),
+            squared_factor(pair.factor_s, pair.s),
+        )
         if factor_z is None or factor_s is None:
             return None
-        entries = replace(pair, factor_z=factor_z, factor_s=factor_s).product().square().sum() - both
+        entries = (
+            replace(pair, factor_z=factor_z, factor_s=factor_s).product().square().sum() - both
+        )
     squares = torch.stack([own_z.square().sum(), own_s.square().sum()])
     shape = torch.stack([cubic_shape(own_z), cubic_shape(own_s)])
     product = pair.product().square().sum()
-    return PairSums(torch.ones_like(trace), trace, squares, diagonal_squares, shape, product, entries)
+    return PairSums(
+        torch.ones_like(trace), trace, squares, diagonal_squares, shape, product, entries
+    )
 
 
 # Whole matrices ------------------------------------------------------------------------------------------------------
 
 
-def _all_pairs_sums(z: Tensor, s: Tensor, kernel_z: Kernel, kernel_s: Kernel, *, method: str) -> PairSums:
+def _all_pairs_sums(
+    z: Tensor, s: Tensor, kernel_z: Kernel, kernel_s: Kernel, *, method: str
+) -> PairSums:
     """Return the sums of one sample in O(n) memory, from two passes over both Gram matrices."""
     n = len(z)
     parts = torch.arange(n, device=z.device).split(max(1, _ENTRIES // n))
@@ -137,7 +148,14 @@ def cubic_shape(matrix: Tensor) -> Tensor:
 
 
 def fitted_groups(
-    z: Tensor, s: Tensor, kernel_z: Kernel, kernel_s: Kernel, groups: list[Tensor], *, method: str, alpha: float
+    z: Tensor,
+    s: Tensor,
+    kernel_z: Kernel,
+    kernel_s: Kernel,
+    groups: list[Tensor],
+    *,
+    method: str,
+    alpha: float,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Return Σ n_g HSIC_g of groups of rows, its p-value and critical value by the fits, and whether nothing varies.
 
@@ -152,12 +170,16 @@ def fitted_groups(
             continue
         group = z[rows.to(z.device)], s[rows.to(z.device)], kernel_z, kernel_s
         pair = thin_pair(*group)
-        sums = (None if pair is None else _thin_sums(pair, method)) or _all_pairs_sums(*group, method=method)
+        sums = (None if pair is None else _thin_sums(pair, method)) or _all_pairs_sums(
+            *group, method=method
+        )
         if bool(only_rounding(sums.trace / len(rows), sums.largest, len(rows)).any()):
             continue
         mean, variance, shape = sums.fitted(method, float(len(rows)))
         third = 2.0 * variance**1.5 / shape.sqrt()
-        moments.append(torch.stack([sums.product.clamp_min(0.0) / len(rows), mean, variance, third]))
+        moments.append(
+            torch.stack([sums.product.clamp_min(0.0) / len(rows), mean, variance, third])
+        )
     statistic, mean, variance, third = torch.stack(moments or [z.new_zeros(4)]).sum(0).unbind()
     # A gamma distribution with shape a has skewness 2/√a.
     pvalue, threshold = fitted_gamma(statistic, mean, variance, 4.0 * variance**3 / third**2, alpha)

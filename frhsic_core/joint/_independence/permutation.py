@@ -65,7 +65,10 @@ _FACTOR_ROWS, _FACTOR_RANK = 128, 160
 _FACTOR_SHARE = 1e-9  # share of the trace that the factors leave out
 _CHUNK = 2**22  # numbers held at once: 32 MB
 _FEATURE_ROWS = 2**14  # rows whose features are held at once
-_INDEXED = {"cuda": 2**26, "cpu": 2**17}  # the same for indexed matrices: what the cache of a CPU can hold
+_INDEXED = {
+    "cuda": 2**26,
+    "cpu": 2**17,
+}  # the same for indexed matrices: what the cache of a CPU can hold
 # All rows are in so many bins: one set of bins that change places, or four sets where comparing all pairs is too much.
 BINS = 32
 _FEW_BINS = 8
@@ -101,9 +104,13 @@ def scaled(kernel: Kernel, factors: tuple[float, ...]) -> list[Kernel]:
     return [with_bandwidths(kernel, partial(operator.mul, factor)) for factor in factors]
 
 
-def windows(method: str, among: tuple[float, ...], *kernels: Kernel) -> tuple[tuple[float, ...], list[list[Kernel]]]:
+def windows(
+    method: str, among: tuple[float, ...], *kernels: Kernel
+) -> tuple[tuple[float, ...], list[list[Kernel]]]:
     """Return the multiples of bandwidths that a test tries, one if no kernel has a bandwidth, and the kernels there."""
-    has_bandwidth = any(with_bandwidths(kernel, lambda bandwidth: bandwidth) is not kernel for kernel in kernels)
+    has_bandwidth = any(
+        with_bandwidths(kernel, lambda bandwidth: bandwidth) is not kernel for kernel in kernels
+    )
     factors = among if method == "aggregated" and has_bandwidth else (1.0,)
     return factors, [scaled(kernel, factors) for kernel in kernels]
 
@@ -175,11 +182,15 @@ class JointFeatures:
         ``(kernels,)``: whether nothing but rounding is left of a kernel after centering.
     """
 
-    def __init__(self, kernels: Sequence[Callable[..., Tensor]], x: Tensor, *, share: float = SHARE) -> None:
+    def __init__(
+        self, kernels: Sequence[Callable[..., Tensor]], x: Tensor, *, share: float = SHARE
+    ) -> None:
         self.kernels, self.x = kernels, x
         self.index: Tensor | None
         found = cells(x) if len(x) > CELLS else (x, torch.arange(len(x), device=x.device))
-        base, self.index = (x[spaced_rows(len(x), BASE_ROWS, x.device)], None) if found is None else found
+        base, self.index = (
+            (x[spaced_rows(len(x), BASE_ROWS, x.device)], None) if found is None else found
+        )
         counts = torch.ones_like(base[:, 0])
         if self.index is not None:
             counts = torch.bincount(self.index).to(x)  # no cell is empty
@@ -191,7 +202,9 @@ class JointFeatures:
         if self.index is not None:  # features of other rows need the kernel itself
             mean = mean - 0.5 * (mean @ weight).unsqueeze(-1)
             grams.sub_(mean.unsqueeze(-1)).sub_(mean.unsqueeze(-2))
-        self.units = torch.where(self.constant, 0.0, 1.0 / (grams.diagonal(dim1=-2, dim2=-1) @ weight))
+        self.units = torch.where(
+            self.constant, 0.0, 1.0 / (grams.diagonal(dim1=-2, dim2=-1) @ weight)
+        )
         most = LANDMARKS if self.index is None or x.shape[1] > 1 else len(base)
         total = torch.tensordot(self.units, grams, 1)
         columns, pivots, _ = pivoted_cholesky(total, share=share, most=most, weight=weight)
@@ -213,8 +226,14 @@ class JointFeatures:
         if self.index is not None:
             return self.tables[-1 if kernel is None else kernel][self.index[rows]]
         x = self.x[rows]
-        values = sum(unit * own(x, self.landmarks) for unit, own in zip(self.units, self.kernels, strict=True))
-        basis = torch.linalg.solve_triangular(self.lower, torch.as_tensor(values).mT, upper=False).mT @ self.inverse
+        values = sum(
+            unit * own(x, self.landmarks)
+            for unit, own in zip(self.units, self.kernels, strict=True)
+        )
+        basis = (
+            torch.linalg.solve_triangular(self.lower, torch.as_tensor(values).mT, upper=False).mT
+            @ self.inverse
+        )
         return basis if kernel is None else basis @ self.maps[kernel]
 
 
@@ -247,15 +266,23 @@ def group_strata(groups: list[Tensor], n: int, clusters: np.ndarray | None) -> l
                 "given varies within a cluster: whole clusters are exchanged between rows of equal given. Average each "
                 "cluster, or leave clusters out."
             )
-        strata += [part for value in own[:, 0].unique().tolist() if len(part := rows[own[:, 0] == value]) > 1]
+        strata += [
+            part
+            for value in own[:, 0].unique().tolist()
+            if len(part := rows[own[:, 0] == value]) > 1
+        ]
     if not strata and clusters is not None:
-        raise ValueError("clusters has no two clusters of one size and equal given: there is nothing to exchange.")
+        raise ValueError(
+            "clusters has no two clusters of one size and equal given: there is nothing to exchange."
+        )
     if not strata:
         raise ValueError("given has no group with two rows to exchange: use fewer groups.")
     return strata
 
 
-def random_orders(count: int, n: int, generator: torch.Generator, strata: list[Tensor] | None = None) -> Tensor:
+def random_orders(
+    count: int, n: int, generator: torch.Generator, strata: list[Tensor] | None = None
+) -> Tensor:
     """Return the identity and random orders of n rows, ``(1 + count, n)``, on the device of the generator.
 
     ``strata`` are index tensors ``(clusters, size)``: whole clusters of equal size change places, and the rows of each
@@ -270,7 +297,9 @@ def random_orders(count: int, n: int, generator: torch.Generator, strata: list[T
     return order
 
 
-def bins_of(n: int, generator: torch.Generator, strata: list[Tensor], *, bins: int = BINS) -> list[Tensor]:
+def bins_of(
+    n: int, generator: torch.Generator, strata: list[Tensor], *, bins: int = BINS
+) -> list[Tensor]:
     """Return sets of bins, index tensors ``(bins, rows)``; the bins of one set change places.
 
     Rows, or clusters, are assigned to bins at random: the subgroup of permutations must not depend on an order that the
@@ -279,7 +308,9 @@ def bins_of(n: int, generator: torch.Generator, strata: list[Tensor], *, bins: i
     sets = []
     for stratum in strata:
         count = len(stratum)
-        rows = stratum.cpu()[torch.randperm(count, generator=generator, device=generator.device).cpu()]
+        rows = stratum.cpu()[
+            torch.randperm(count, generator=generator, device=generator.device).cpu()
+        ]
         own = min(bins, count)
         number = max(1, min(round(BINS / bins * rows.numel() / n), count // own))
         each = count // (own * number)
@@ -300,7 +331,9 @@ def within_groups(grams: Tensor, groups: list[Tensor]) -> Tensor:
     return grams - rows - rows.mT + (rows @ mean) @ member.mT
 
 
-def row_statistics(k: Tensor, l: Tensor, groups: list[Tensor], order: Tensor) -> tuple[Tensor, Tensor]:
+def row_statistics(
+    k: Tensor, l: Tensor, groups: list[Tensor], order: Tensor
+) -> tuple[Tensor, Tensor]:
     """Return both statistics for orders ``(count, n)`` from Gram matrices ``(windows, n, n)`` centered within groups.
 
     Two columns of scores and ages have a rank of a few tens in most windows, and a product of factors is then many
@@ -310,7 +343,9 @@ def row_statistics(k: Tensor, l: Tensor, groups: list[Tensor], order: Tensor) ->
     by_value, pooled = k.new_zeros(2, len(order), len(k)).unbind()
 
     def factor(gram: Tensor) -> Tensor | None:
-        columns, _, enough = pivoted_cholesky(gram, share=_FACTOR_SHARE, most=min(_FACTOR_RANK, n // 2))
+        columns, _, enough = pivoted_cholesky(
+            gram, share=_FACTOR_SHARE, most=min(_FACTOR_RANK, n // 2)
+        )
         return columns if enough else None
 
     full = []
@@ -336,7 +371,9 @@ def row_statistics(k: Tensor, l: Tensor, groups: list[Tensor], order: Tensor) ->
             place[rows] = torch.arange(len(rows), device=k.device)
             own, other = (gram[full][:, rows][:, :, rows] for gram in (k, l))
             by_value[:, full] += indexed_statistics(own, other, place[order[:, rows]])
-        pooled[:, full] = by_value[:, full] if len(groups) == 1 else indexed_statistics(k[full], l[full], order)
+        pooled[:, full] = (
+            by_value[:, full] if len(groups) == 1 else indexed_statistics(k[full], l[full], order)
+        )
     return by_value, pooled
 
 
@@ -396,9 +433,13 @@ def bin_statistics(
         basis = [] if direct else _bin_products(features_z, features_s, bins)
         for w, (map_z, map_s) in enumerate(maps):
             tables = (
-                _bin_products(partial(features_z, kernel=w), partial(features_s, kernel=w), bins) if direct else basis
+                _bin_products(partial(features_z, kernel=w), partial(features_s, kernel=w), bins)
+                if direct
+                else basis
             )
-            mapped = (table if direct else map_z.mT @ table @ map_s for table in tables)  # held one at a time
+            mapped = (
+                table if direct else map_z.mT @ table @ map_s for table in tables
+            )  # held one at a time
             cross = next(mapped).flatten().expand(len(by_value), -1)
             for (rows, order), table in zip(own, mapped, strict=True):
                 # Bin b of Z meets bin π(b) of S.
@@ -414,13 +455,17 @@ def bin_statistics(
 
 
 def _bin_products(
-    features_z: Callable[[Tensor], Tensor], features_s: Callable[[Tensor], Tensor], sets: list[Tensor]
+    features_z: Callable[[Tensor], Tensor],
+    features_s: Callable[[Tensor], Tensor],
+    sets: list[Tensor],
 ) -> list[Tensor]:
     """Return Σ φψᵀ for all pairs of bins of each set ``(bins, rows)``, as ``(bins, bins, rank, rank)``.
 
     The first set is one bin, and the product of the means of all rows is subtracted from its sum.
     """
-    one = torch.cat([bins.flatten()[:1] for bins in sets])[:1]  # not every kernel takes a sample without rows
+    one = torch.cat([bins.flatten()[:1] for bins in sets])[
+        :1
+    ]  # not every kernel takes a sample without rows
     sums = [torch.zeros_like(features(one)[0]) for features in (features_z, features_s)]
     tables = []
     for bins in sets:
@@ -438,14 +483,21 @@ def _bin_products(
 # The decision --------------------------------------------------------------------------------------------------------
 
 
-def decide(value: Tensor, statistic: Tensor, pvalue: Tensor, threshold: Tensor, constant: Tensor) -> Tensor:
+def decide(
+    value: Tensor, statistic: Tensor, pvalue: Tensor, threshold: Tensor, constant: Tensor
+) -> Tensor:
     """Return HSIC, statistic, threshold and p-value of one sample, ``(4,)``; 0, 0, 0 and 1 for a constant argument."""
     found = torch.stack([value, statistic, threshold, pvalue])
     return torch.where(constant, found.new_tensor([0.0, 0.0, 0.0, 1.0]), found)
 
 
 def ranked(
-    by_value: Tensor, pooled: Tensor, constant: Tensor, factors: tuple[float, ...], request: Request, n: int
+    by_value: Tensor,
+    pooled: Tensor,
+    constant: Tensor,
+    factors: tuple[float, ...],
+    request: Request,
+    n: int,
 ) -> Tensor:
     """Return the test from two tables ``(1 + B, windows)``; their first row belongs to the sample, the others do not.
 
@@ -458,7 +510,9 @@ def ranked(
     if request.method == "permutation":
         least = values[0] * (1.0 - 1e-7)
     else:
-        values = standardized(torch.where(constant.repeat(2), 0.0, torch.cat([by_value, pooled], -1))).amax(-1)
+        values = standardized(
+            torch.where(constant.repeat(2), 0.0, torch.cat([by_value, pooled], -1))
+        ).amax(-1)
         least = values[0] - _TIE
     null = values[1:]
     pvalue = (1.0 + (null >= least).sum(dtype=torch.float64)) / (1.0 + len(null))
@@ -514,7 +568,9 @@ def permutation_test(
     bins = BINS if n * features_z.rank * features_s.rank <= _PAIRS else _FEW_BINS
     sets = [rows.to(z.device) for rows in bins_of(n, generator, strata, bins=bins)]
     orders = [random_orders(n_permutations, len(rows), generator).to(z.device) for rows in sets]
-    found = ranked(*bin_statistics(features_z, features_s, groups, sets, orders), factors, request, n)
+    found = ranked(
+        *bin_statistics(features_z, features_s, groups, sets, orders), factors, request, n
+    )
     total = torch.zeros_like(found[0])
     for rows in groups:
         exact: Callable[..., Tensor | None] = hsic if len(rows) <= EXACT_ROWS else thin_hsic

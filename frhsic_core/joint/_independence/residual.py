@@ -144,7 +144,9 @@ class Fit:
 
         This is the diagonal of (I − A)² for the smoother A without the constant.
         """
-        return 1.0 - (basis @ self.vectors).square() @ (2.0 * self.shrinkage - self.shrinkage.square())
+        return 1.0 - (basis @ self.vectors).square() @ (
+            2.0 * self.shrinkage - self.shrinkage.square()
+        )
 
     def residual(self, values: Tensor, basis: Tensor) -> Tensor:
         """Return the residuals of features ``(rows, m)`` at rows where the functions of C are ``basis``."""
@@ -188,7 +190,9 @@ def residual_test(
     local = given_kernel(c, mixed=given.mixed)
     features = landmark_features(local, c, LOCAL_LANDMARKS)
     weights = local(c) if n <= SMALL_ROWS else lambda rows: features(c[rows])
-    by_value, pooled, left, constant = residual_matrices(features_z, features_s, weights, regression, blocks)
+    by_value, pooled, left, constant = residual_matrices(
+        features_z, features_s, weights, regression, blocks
+    )
     # Both residuals are shrunken by the fit. Their products keep the share `left` of the variance of the statistic,
     # and those of one row with itself, which the signs keep, the square of it.
     scale = left.rsqrt()
@@ -198,7 +202,11 @@ def residual_test(
         pvalue, threshold = _fitted(statistic, null[0][0], method, alpha)
         return decide(statistic / n, statistic, pvalue, threshold, constant[0])
     signs = torch.randint(
-        0, 2, (by_value.shape[-1], request.n_permutations), generator=generator, device=generator.device
+        0,
+        2,
+        (by_value.shape[-1], request.n_permutations),
+        generator=generator,
+        device=generator.device,
     )
     signs = signs.to(by_value) * 2.0 - 1.0
     observed = torch.cat([by_value, pooled]).sum((-2, -1)).unsqueeze(0)
@@ -214,7 +222,9 @@ def _fitted(statistic: Tensor, matrix: Tensor, method: str, alpha: float) -> tup
     variance = 2.0 * matrix.square().sum()
     shape = mean**2 / variance if method == "gamma" else cubic_shape(matrix) / 2.0
     varies = variance > 0
-    return fitted_gamma(statistic, mean, torch.where(varies, variance, 1.0), torch.where(varies, shape, 1.0), alpha)
+    return fitted_gamma(
+        statistic, mean, torch.where(varies, variance, 1.0), torch.where(varies, shape, 1.0), alpha
+    )
 
 
 def _blocks(n: int, generator: torch.Generator) -> list[Tensor]:
@@ -259,16 +269,25 @@ def residual_matrices(
     """
     n = len(features_z.x)
     windows = len(features_z.maps)
-    many = [partial(features, kernel=w) for features in (features_z, features_s) for w in range(windows)]
+    many = [
+        partial(features, kernel=w) for features in (features_z, features_s) for w in range(windows)
+    ]
     fits = fitted(many, regression, [rows.flatten() for rows in blocks])
-    constant = torch.stack([(a.left == 0) | (b.left == 0) for a, b in zip(fits[:windows], fits[windows:], strict=True)])
+    constant = torch.stack(
+        [(a.left == 0) | (b.left == 0) for a, b in zip(fits[:windows], fits[windows:], strict=True)]
+    )
     sums: list[list[Tensor]] = [[] for _ in range(windows)]
     shares = []
     for rows in blocks:
         basis = regression(rows.flatten())
-        kept = torch.stack([fit.kept(basis) for fit in fits]).unflatten(-1, rows.shape).mean(-1) - 1.0 / n
+        kept = (
+            torch.stack([fit.kept(basis) for fit in fits]).unflatten(-1, rows.shape).mean(-1)
+            - 1.0 / n
+        )
         shares.append((kept[:windows] * kept[windows:]).clamp_min(1e-12).sqrt())
-        residuals = [fit.residual(of(rows.flatten()), basis) for of, fit in zip(many, fits, strict=True)]
+        residuals = [
+            fit.residual(of(rows.flatten()), basis) for of, fit in zip(many, fits, strict=True)
+        ]
         pairs = zip(residuals[:windows], residuals[windows:], strict=True)
         if isinstance(local, Tensor):
             pooled = torch.stack([(r @ r.mT) * (q @ q.mT) / n for r, q in pairs])

@@ -6,4 +6,6 @@ from frhsic_core.learning._estimators.fair import FairClassifier as FairClassifi
 from frhsic_core.learning._estimators.fair import FairEncoder as FairEncoder
 from frhsic_core.learning._estimators.fair import FairRegressor as FairRegressor
 from frhsic_core.learning._estimators.warnings import FitWarning as FitWarning
-from frhsic_core.learning._estimators.warnings import MissingAttributeWarning as MissingAttributeWarning
+from frhsic_core.learning._estimators.warnings import (
+    MissingAttributeWarning as MissingAttributeWarning,
+)

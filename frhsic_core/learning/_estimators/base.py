@@ -132,7 +132,9 @@ class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         X or has values far from all others, too few steps, a model that predicts one class or is no better than that,
         mini-batches that are too small, or ``lam="auto"`` without a useful λ.
         """
-        given = read_fit(self, X, y, more, sensitive_features, sample_weight, control_features, **self._checks)
+        given = read_fit(
+            self, X, y, more, sensitive_features, sample_weight, control_features, **self._checks
+        )
         return self._fit(given, *self._target(y, given))
 
     def _target(self, y: Any, given: FitInput) -> tuple[np.ndarray, str]:
@@ -149,7 +151,9 @@ class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             control = None if control is None else control[kept]
         if (y == y[0]).all():
             what = "has one class only" if task == "classification" else f"is constant ({y[0]:g})"
-            raise ValueError(f"y {what} in the {len(y)} sample(s) that count: nothing can be learned from it.")
+            raise ValueError(
+                f"y {what} in the {len(y)} sample(s) that count: nothing can be learned from it."
+            )
         wanted = self.method != "unfair" and self.lam != 0
         if s is None and wanted:
             warn_caller(
@@ -172,14 +176,20 @@ class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         offset, scale = fit_scaling(numbers[fitted], weights)
         x = scaled(numbers, offset, scale)
         target_offset, target_scale = 0.0, 1.0
-        counted = float(y.mean()) if penalty.condition == "positives" else 1.0  # share of a mini-batch
+        counted = (
+            float(y.mean()) if penalty.condition == "positives" else 1.0
+        )  # share of a mini-batch
         if task == "regression":
             y, target_offset, target_scale = standardized(y, weights)
         data = _training_data(x, y, s if penalized else None, weights, task, seen=seen)
         if control is not None:
             data = replace(data, control=torch.from_numpy(control).unsqueeze(0))
-        epochs = number_of_epochs(self.epochs, rows=len(x), batch_size=batch_size, learning_rate=self.learning_rate)
-        stack, index, path = self._train(data, penalty, seed=seed, epochs=epochs, penalized=penalized)
+        epochs = number_of_epochs(
+            self.epochs, rows=len(x), batch_size=batch_size, learning_rate=self.learning_rate
+        )
+        stack, index, path = self._train(
+            data, penalty, seed=seed, epochs=epochs, penalized=penalized
+        )
 
         # Everything is trained: only now replace the attributes of an earlier fit.
         self._keep(stack, index)
@@ -200,12 +210,16 @@ class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             self.lam_ = path.choice.lam
         else:
             self.lam_ = float(self.lam) if penalized else 0.0
-        messages = self._complaints(x, y, path, batch_size=batch_size, penalized=penalized, counted=counted)
+        messages = self._complaints(
+            x, y, path, batch_size=batch_size, penalized=penalized, counted=counted
+        )
         for message in filter(None, messages):
             warn_caller(message, FitWarning)
         return self
 
-    def _seen(self, s: np.ndarray | None, weights: np.ndarray | None, task: str, *, rows: int, seed: int) -> np.ndarray:
+    def _seen(
+        self, s: np.ndarray | None, weights: np.ndarray | None, task: str, *, rows: int, seed: int
+    ) -> np.ndarray:
         """Return which samples may take part in the training in any way, ``(n,)``: all unless a guarantee is wanted."""
         seen = np.ones(rows, dtype=bool)
         selection = LambdaSelection.of(self.selection)
@@ -221,7 +235,9 @@ class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
                 f"a {type(self).__name__} has no probabilities: the rule 'guarantee' is for FairClassifier."
             )
         if s is None or s.shape[1] != 1:
-            raise ValueError("sensitive_features must be one attribute: the rule 'guarantee' is for one.")
+            raise ValueError(
+                "sensitive_features must be one attribute: the rule 'guarantee' is for one."
+            )
         if weights is not None:
             raise ValueError(
                 "sample_weight is given: the bound of the rule 'guarantee' is for samples that count alike."
@@ -233,7 +249,9 @@ class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         """Return the bound on GDP of the probabilities of this model for scaled X that it was not trained on."""
         selection = LambdaSelection.of(self.selection)
         scores = torch.sigmoid(torch.from_numpy(self._outputs(x)[1]))
-        return gdp_bound(scores, sensitive_features=s, delta=selection.delta, candidates=len(selection.lams))
+        return gdp_bound(
+            scores, sensitive_features=s, delta=selection.delta, candidates=len(selection.lams)
+        )
 
     def _train(
         self, data: TrainingData, penalty: Penalty, *, seed: int, epochs: int, penalized: bool
@@ -256,7 +274,11 @@ class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             # A model with a guarantee is kept as it is: after a second training nothing would be known about it.
             final = selection.rule == "guarantee"
             tried = replace(settings, epochs=epochs if final else -(-epochs // 2))
-            options: dict[str, Any] = {"penalty": penalty, "random_state": seed, "callback": callback}
+            options: dict[str, Any] = {
+                "penalty": penalty,
+                "random_state": seed,
+                "callback": callback,
+            }
             path = select_lambda(data, selection=selection, settings=tried, **options)
             if final:
                 return path.stack, path.index, path
@@ -278,7 +300,14 @@ class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         self.history_ = pd.DataFrame({name: stack.history[name][:, index] for name in columns})
 
     def _complaints(
-        self, x: np.ndarray, y: np.ndarray, path: LambdaPath | None, *, batch_size: int, penalized: bool, counted: float
+        self,
+        x: np.ndarray,
+        y: np.ndarray,
+        path: LambdaPath | None,
+        *,
+        batch_size: int,
+        penalized: bool,
+        counted: float,
     ) -> Iterator[str | None]:
         """Yield what is probably wrong with the model; ``counted`` is the share of samples that the penalty uses."""
         if penalized:
@@ -287,15 +316,23 @@ class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             yield unwanted_choice(path.choice, self.certificate_)
         rate = self.learning_rate
         steps = -(-len(x) // batch_size)
-        short = undertrained(epochs=self.n_epochs_, steps_per_epoch=steps, learning_rate=rate, penalized=penalized)
+        short = undertrained(
+            epochs=self.n_epochs_, steps_per_epoch=steps, learning_rate=rate, penalized=penalized
+        )
         yield short
         if short is None:
             rows = np.linspace(0, len(x) - 1, min(len(x), 10_000)).astype(int)
             output = self._outputs(x[rows])[1]
-            tried = None if path is None else path.stack.output(x[rows[:2000]]).double().cpu().numpy()
+            tried = (
+                None if path is None else path.stack.output(x[rows[:2000]]).double().cpu().numpy()
+            )
             classes = hasattr(self, "classes_")
-            flat = constant_prediction(output, classes=classes, tried=tried, lam=self.lam_, learning_rate=rate)
-            yield flat or no_gain(output, y[rows], task=self.task_, lam=self.lam_, learning_rate=rate)
+            flat = constant_prediction(
+                output, classes=classes, tried=tried, lam=self.lam_, learning_rate=rate
+            )
+            yield flat or no_gain(
+                output, y[rows], task=self.task_, lam=self.lam_, learning_rate=rate
+            )
 
     def _penalty(self, added: dict[str, Any]) -> Penalty:
         """Return the penalty; ``added`` are settings that the data imply, unless the user has set them."""
@@ -336,7 +373,13 @@ class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
 
 def _training_data(
-    x: np.ndarray, y: np.ndarray, s: np.ndarray | None, weights: np.ndarray | None, task: str, *, seen: np.ndarray
+    x: np.ndarray,
+    y: np.ndarray,
+    s: np.ndarray | None,
+    weights: np.ndarray | None,
+    task: str,
+    *,
+    seen: np.ndarray,
 ) -> TrainingData:
     """Return checked arrays as one dataset, with the attributes of the samples ``seen`` scaled to [0, 1]."""
     if s is not None:

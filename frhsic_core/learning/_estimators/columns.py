@@ -27,13 +27,18 @@ Plan = list[dict[str, Any]]
 
 def has_categories(X: Any) -> bool:
     """Return whether X is a DataFrame with a column that is not a number."""
-    return isinstance(X, pd.DataFrame) and any(is_categorical(X.iloc[:, i]) for i in range(X.shape[1]))
+    return isinstance(X, pd.DataFrame) and any(
+        is_categorical(X.iloc[:, i]) for i in range(X.shape[1])
+    )
 
 
 def coded(X: pd.DataFrame) -> pd.DataFrame:
     """Return X with the number of its level for each category, for the checks that need numbers."""
     columns = [X.iloc[:, i] for i in range(X.shape[1])]
-    codes = [pd.Series(pd.factorize(c)[0], index=X.index, name=c.name) if is_categorical(c) else c for c in columns]
+    codes = [
+        pd.Series(pd.factorize(c)[0], index=X.index, name=c.name) if is_categorical(c) else c
+        for c in columns
+    ]
     return pd.concat(codes, axis=1)
 
 
@@ -65,7 +70,9 @@ def fit_columns(X: pd.DataFrame | np.ndarray, weights: np.ndarray | None = None)
             values = _numbers(column)
             kept = ~np.isnan(values)
             share = None if weights is None else weights[kept]
-            plan.append({"median": float(quantiles(values[kept], (0.5,), share)[0]), "missing": missing})
+            plan.append(
+                {"median": float(quantiles(values[kept], (0.5,), share)[0]), "missing": missing}
+            )
     return plan
 
 
@@ -98,7 +105,9 @@ def _numbers(column: pd.Series) -> np.ndarray:
 # Scaling --------------------------------------------------------------------------------------------------------------
 
 
-def quantiles(values: np.ndarray, shares: tuple[float, ...], weights: np.ndarray | None = None) -> np.ndarray:
+def quantiles(
+    values: np.ndarray, shares: tuple[float, ...], weights: np.ndarray | None = None
+) -> np.ndarray:
     """Return quantiles that are sample values; a sample of weight two counts as two samples.
 
     Examples
@@ -121,7 +130,9 @@ def fit_scaling(x: np.ndarray, weights: np.ndarray | None = None) -> tuple[np.nd
     They are the median and twice the standard deviation of a normal distribution with the same interquartile range, or
     twice the standard deviation where half of the values are equal. The scale of a constant column is 1.
     """
-    first, median, third = np.stack([quantiles(column, (0.25, 0.5, 0.75), weights) for column in x.T], axis=1)
+    first, median, third = np.stack(
+        [quantiles(column, (0.25, 0.5, 0.75), weights) for column in x.T], axis=1
+    )
     mean = np.average(x, axis=0, weights=weights)
     deviation = np.sqrt(np.average((x - mean) ** 2, axis=0, weights=weights))
     spread = np.where(third > first, (third - first) / 1.349, deviation)

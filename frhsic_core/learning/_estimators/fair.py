@@ -222,7 +222,9 @@ class FairEncoder(_WithPositiveClass):
         values = np.unique(given.y)
         if len(values) < 2:
             count = "1 sample" if len(given.y) == 1 else f"{len(given.y)} rows"
-            raise ValueError(f"y is constant ({values.tolist()[0]!r}, {count}): nothing can be learned from it.")
+            raise ValueError(
+                f"y is constant ({values.tolist()[0]!r}, {count}): nothing can be learned from it."
+            )
         if len(values) == 2:
             return self._as_numbers(y, given, values), "classification"
         if self.positive_class is not None:

@@ -17,7 +17,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from frhsic_core._arrays import ArrayLike, as_tensor, read_mixed, require_same_rows, warn_caller
-from frhsic_core.auditing._input import as_frame, far_codes
+from frhsic_core.inputs.columns import as_frame, far_codes
 from frhsic_core.joint._given import read_given
 from frhsic_core.learning._estimators.columns import coded, columns_of, has_categories
 from frhsic_core.learning._estimators.warnings import FitWarning
@@ -41,11 +41,15 @@ FARTHEST = 1e5  # typical distances of S from its median: float32 then has a res
 class FitInput(NamedTuple):
     """The checked input of ``fit``."""
 
-    X: np.ndarray | pd.DataFrame  # (n, d), float64, NaN where missing; a DataFrame if a column is a category
+    X: (
+        np.ndarray | pd.DataFrame
+    )  # (n, d), float64, NaN where missing; a DataFrame if a column is a category
     y: np.ndarray  # (n,), numbers or labels as given
     s: np.ndarray | None  # (n, p), float64
     weights: np.ndarray | None  # (n,), float64
-    control: np.ndarray | None = None  # (n, q + 1), float64: normal scores, then the code of the group
+    control: np.ndarray | None = (
+        None  # (n, q + 1), float64: normal scores, then the code of the group
+    )
     categorical: tuple[int, ...] = ()  # columns of s that are codes of categories
 
 
@@ -78,9 +82,13 @@ def read_fit(
             warn_of_attribute(X, as_frame(s, "sensitive_features", "sensitive"))
     weights = None
     if sample_weight is not None:
-        weights = _check_sample_weight(sample_weight, values, dtype=np.float64, ensure_non_negative=True)
+        weights = _check_sample_weight(
+            sample_weight, values, dtype=np.float64, ensure_non_negative=True
+        )
         if not (weights > 0).any():
-            raise ValueError("sample_weight is zero everywhere: at least one row needs a positive weight.")
+            raise ValueError(
+                "sample_weight is zero everywhere: at least one row needs a positive weight."
+            )
     if control is not None:
         require_same_rows(X if hasattr(X, "iloc") else y, control, names=("X", "control_features"))
         named = _by_name(control, X, len(values), name="control_features")
@@ -92,7 +100,11 @@ def require_numbers(y: Any, *, name: str = "y") -> None:
     """Raise ``ValueError`` for a target with text or dates where numbers are needed."""
     values = np.asarray(y).ravel()
     may_have_text = values.dtype.kind in "OUS"
-    text = next((value for value in values if isinstance(value, str | bytes)), None) if may_have_text else None
+    text = (
+        next((value for value in values if isinstance(value, str | bytes)), None)
+        if may_have_text
+        else None
+    )
     if text is not None or values.dtype.kind in "Mm":
         shown = f"dates (first: {values[0]})" if text is None else f"text (first: {str(text)!r})"
         raise ValueError(
@@ -119,7 +131,9 @@ def two_classes(y: np.ndarray, *, advice: str) -> np.ndarray:
     classes = np.unique(y)
     if len(classes) < 2:
         only = next(iter(classes.tolist()), None)
-        raise ValueError(f"y has one class only ({only!r}): a classifier needs samples of both classes.")
+        raise ValueError(
+            f"y has one class only ({only!r}): a classifier needs samples of both classes."
+        )
     return classes
 
 
@@ -140,7 +154,11 @@ def warn_of_attribute(X: Any, s: pd.DataFrame) -> None:
     for name, attribute in s.items():
         values = attribute.to_numpy()
         for other, column in table.items():
-            if not column.isna().any() and column.iloc[0] == values[0] and (column.to_numpy() == values).all():
+            if (
+                not column.isna().any()
+                and column.iloc[0] == values[0]
+                and (column.to_numpy() == values).all()
+            ):
                 warn_caller(
                     f"column {other!r} of X is the sensitive attribute {name!r}: the model can use it directly, and "
                     "predictions need it of every person. Leave it out of X, unless this is what you want.",
@@ -149,7 +167,9 @@ def warn_of_attribute(X: Any, s: pd.DataFrame) -> None:
                 return
 
 
-def _read_data(estimator: Any, X: Any, y: Any, more: tuple[Any, ...], **checks: Any) -> tuple[Any, np.ndarray]:
+def _read_data(
+    estimator: Any, X: Any, y: Any, more: tuple[Any, ...], **checks: Any
+) -> tuple[Any, np.ndarray]:
     """Return X and y, checked by scikit-learn."""
     if more:
         raise TypeError(
@@ -184,7 +204,9 @@ def _check_columns(X: Any) -> None:
                 "pass X.to_numpy()."
             )
         dates = [
-            repr(name) for name, kind in zip(X.columns, X.dtypes, strict=True) if getattr(kind, "kind", "") in "Mm"
+            repr(name)
+            for name, kind in zip(X.columns, X.dtypes, strict=True)
+            if getattr(kind, "kind", "") in "Mm"
         ]
     else:
         dates = ["all"] if getattr(getattr(X, "dtype", None), "kind", "") in ("M", "m") else []
@@ -206,8 +228,14 @@ def require_aligned(X: Any, y: Any, s: Any, sample_weight: Any) -> None:
 def _text_columns(X: Any) -> list[str]:
     """Return the columns of an array with text that is not a number, each with its first such value."""
     found = []
-    for i, values in enumerate(X.T if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "OUS" else ()):
-        text = [value for value in values.tolist() if isinstance(value, str | bytes) and not _is_number(value)]
+    for i, values in enumerate(
+        X.T if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "OUS" else ()
+    ):
+        text = [
+            value
+            for value in values.tolist()
+            if isinstance(value, str | bytes) and not _is_number(value)
+        ]
         if text:
             found.append(f"column {i} (first: {text[0]!r})")
     return found
@@ -240,7 +268,9 @@ def _read_attribute(s: Any, rows: int) -> tuple[np.ndarray, tuple[int, ...]]:
     constant = (tensor == tensor[:1]).all(0)
     if bool(constant.any()):
         column = int(constant.nonzero()[0])
-        raise ValueError(f"sensitive_features is constant (column {column}): nothing can depend on it. Drop it.")
+        raise ValueError(
+            f"sensitive_features is constant (column {column}): nothing can depend on it. Drop it."
+        )
     for column in set(range(tensor.shape[1])) - set(categorical):
         require_resolution(tensor[:, column].numpy(), str(column))
         if said := far_codes(tensor[:, column].numpy(), f"sensitive_features (column {column})"):
@@ -263,7 +293,9 @@ def require_resolution(s: np.ndarray, name: str, *, more: str = "") -> None:
 
 def _by_name(s: Any, X: Any, rows: int, *, name: str = "sensitive_features") -> ArrayLike:
     """Replace names of columns by the columns, which stay in X."""
-    named = isinstance(s, str) or (isinstance(s, list | tuple) and len(s) > 0 and all(isinstance(v, str) for v in s))
+    named = isinstance(s, str) or (
+        isinstance(s, list | tuple) and len(s) > 0 and all(isinstance(v, str) for v in s)
+    )
     if not named or (not isinstance(s, str) and len(s) == rows):
         return s  # a text for each row: reading it as numbers reports the error
     columns = list(getattr(X, "columns", ()))
@@ -290,9 +322,13 @@ def read_columns(estimator: Any, X: Any) -> np.ndarray:
         return validate_data(estimator, X, dtype=np.float64, reset=False)
     frame = isinstance(X, pd.DataFrame)
     if any("levels" in entry for entry in plan) and not frame:
-        raise ValueError("X has no column names, but the model was fitted with categories: pass a DataFrame.")
+        raise ValueError(
+            "X has no column names, but the model was fitted with categories: pass a DataFrame."
+        )
     numbers = coded(X) if has_categories(X) else X
-    values = validate_data(estimator, numbers, dtype=np.float64, reset=False, ensure_all_finite="allow-nan")
+    values = validate_data(
+        estimator, numbers, dtype=np.float64, reset=False, ensure_all_finite="allow-nan"
+    )
     return columns_of(X if frame else values, plan)
 
 
@@ -312,7 +348,9 @@ def check_parameters(model: Any) -> None:
     model._validate_params()
     if model.lam != "auto":
         require_lambdas([model.lam], given=model.lam, alternative=", or 'auto'")
-    if not model._layers or not all(isinstance(width, int | np.integer) and width > 0 for width in model._layers):
+    if not model._layers or not all(
+        isinstance(width, int | np.integer) and width > 0 for width in model._layers
+    ):
         raise ValueError(
             f"widths is {model.widths!r}: give positive whole numbers, such as (50, 4). The last is the dimension of Z."
         )
@@ -333,7 +371,9 @@ def seed_of(random_state: Any) -> int:
     return int(source.randint(np.iinfo(np.int32).max))
 
 
-def number_of_epochs(epochs: int | str, *, rows: int, batch_size: int, learning_rate: float = LEARNING_RATE) -> int:
+def number_of_epochs(
+    epochs: int | str, *, rows: int, batch_size: int, learning_rate: float = LEARNING_RATE
+) -> int:
     """Return the number of epochs; ``"auto"`` gives 600 steps, 400 with fewer than 4,000 samples, and 8 epochs or more.
 
     A model with a penalty first becomes constant, which makes the penalty small, and learns afterwards. If it is
@@ -365,7 +405,9 @@ def favorable_class(y: Any, classes: np.ndarray, named: Any, *, condition: str |
     if named is not None:
         if named not in labels:
             shown = " and ".join(map(repr, labels))
-            raise ValueError(f"positive_class is {named!r}, but y has the classes {shown}: choose one of them.")
+            raise ValueError(
+                f"positive_class is {named!r}, but y has the classes {shown}: choose one of them."
+            )
         return labels[labels.index(named)]
     dtype = getattr(y, "dtype", None)
     if isinstance(dtype, pd.CategoricalDtype) and dtype.ordered:

@@ -38,9 +38,13 @@ def is_constant(output: np.ndarray, *, classes: bool) -> np.ndarray:
 
 def _advice(lam: float, learning_rate: float) -> str:
     if learning_rate >= LARGE_RATE:
-        return f"a smaller learning_rate ({learning_rate:g} is large for Adam; the default is 0.005)"
+        return (
+            f"a smaller learning_rate ({learning_rate:g} is large for Adam; the default is 0.005)"
+        )
     return (
-        "a lower lam (such as a tenth of it), or more epochs" if lam > 0 else "more epochs, or a larger learning_rate"
+        "a lower lam (such as a tenth of it), or more epochs"
+        if lam > 0
+        else "more epochs, or a larger learning_rate"
     )
 
 
@@ -62,10 +66,14 @@ def constant_prediction(
     alike = tried is not None and is_constant(tried, classes=classes).all()
     others = ", and so does the model of every other λ that was tried" if alike else ""
     rare = " For a rare class, look at the probabilities instead." if classes else ""
-    return f"the model (λ = {lam:g}) predicts {what}{others}. Try {_advice(lam, learning_rate)}.{rare}"
+    return (
+        f"the model (λ = {lam:g}) predicts {what}{others}. Try {_advice(lam, learning_rate)}.{rare}"
+    )
 
 
-def no_gain(output: np.ndarray, y: np.ndarray, *, task: str, lam: float, learning_rate: float) -> str | None:
+def no_gain(
+    output: np.ndarray, y: np.ndarray, *, task: str, lam: float, learning_rate: float
+) -> str | None:
     """Report a model that is no better on its training samples than a constant, within chance.
 
     The errors of the model and of the constant (the majority class, or the mean) are compared sample by sample. The
@@ -76,7 +84,9 @@ def no_gain(output: np.ndarray, y: np.ndarray, *, task: str, lam: float, learnin
         majority = float(y.mean() > 0.5)
         constant = (y != majority).astype(float)
         own = ((output > 0) != (y > 0.5)).astype(float)
-        shown = f"accuracy {1 - own.mean():.3f}; the larger class alone has {1 - constant.mean():.3f}"
+        shown = (
+            f"accuracy {1 - own.mean():.3f}; the larger class alone has {1 - constant.mean():.3f}"
+        )
     else:
         constant = (y - y.mean()) ** 2
         own = (y - output) ** 2
@@ -90,7 +100,9 @@ def no_gain(output: np.ndarray, y: np.ndarray, *, task: str, lam: float, learnin
     )
 
 
-def undertrained(*, epochs: int, steps_per_epoch: int, learning_rate: float, penalized: bool) -> str | None:
+def undertrained(
+    *, epochs: int, steps_per_epoch: int, learning_rate: float, penalized: bool
+) -> str | None:
     """Report that steps × learning rate is below 1, or without a penalty below 0.3."""
     steps = epochs * steps_per_epoch
     least = SHORT_PENALIZED if penalized else SHORT_UNPENALIZED

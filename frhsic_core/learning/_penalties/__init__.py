@@ -74,7 +74,9 @@ def make_penalty(method: str, *, protocol: str = "recommended", **settings: Any)
     known = inspect.signature(build).parameters
     unknown = [name for name in settings if name not in known]
     if unknown:
-        raise ValueError(f"the penalty of {method!r} has no {unknown}: choose from {', '.join(known)}.")
+        raise ValueError(
+            f"the penalty of {method!r} has no {unknown}: choose from {', '.join(known)}."
+        )
     return build(**{**row.settings.get(protocol, {}), **settings})
 
 

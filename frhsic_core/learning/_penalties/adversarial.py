@@ -36,7 +36,12 @@ class ADV(Penalty):
     key = "adv"
 
     def __init__(
-        self, *, adversary: str = "hgr", hidden: int = 50, condition: str | None = None, minimum_rows: int = 4
+        self,
+        *,
+        adversary: str = "hgr",
+        hidden: int = 50,
+        condition: str | None = None,
+        minimum_rows: int = 4,
     ) -> None:
         super().__init__(condition=condition, minimum_rows=minimum_rows)
         one_of("adversary", adversary, ("hgr", "mse"))
@@ -84,7 +89,14 @@ class LAFTR(Penalty):
     key = "laftr"
     labels: Tensor
 
-    def __init__(self, *, bins: int = 4, hidden: int = 50, condition: str | None = None, minimum_rows: int = 4) -> None:
+    def __init__(
+        self,
+        *,
+        bins: int = 4,
+        hidden: int = 50,
+        condition: str | None = None,
+        minimum_rows: int = 4,
+    ) -> None:
         super().__init__(condition=condition, minimum_rows=minimum_rows)
         self.bins = bins
         self.hidden = hidden
@@ -92,7 +104,9 @@ class LAFTR(Penalty):
     def prepare(self, setup: Setup) -> None:
         labels = bin_rows(setup.s, bins=self.bins)
         self.register_buffer("labels", labels.flatten(0, 1), persistent=False)
-        self.reader = _network(setup, (setup.representation, self.hidden, self.bins * setup.data.attributes))
+        self.reader = _network(
+            setup, (setup.representation, self.hidden, self.bins * setup.data.attributes)
+        )
 
     def forward(self, batch: Batch, *, refresh: bool = False) -> Tensor:
         weights, enough = self.row_weights(batch)

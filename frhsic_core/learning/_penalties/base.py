@@ -23,7 +23,12 @@ from frhsic_core.joint._contraction import Frame, GradientTerm
 from frhsic_core.joint._fused import can_fuse_batch, fused_batch_median
 from frhsic_core.kernels import batch_median
 from frhsic_core.learning._data import Batch, TrainingData
-from frhsic_core.learning._penalties.scaling import standardized, standardized_frame, whiten, whitened_frame
+from frhsic_core.learning._penalties.scaling import (
+    standardized,
+    standardized_frame,
+    whiten,
+    whitened_frame,
+)
 
 SCALES = (None, "standardize", "whiten", "minmax")
 ESCAPE = 3.0  # the ratio may lie in [1/ESCAPE, ESCAPE]
@@ -80,7 +85,13 @@ class BandwidthPolicy:
         if self.value is not None:
             return torch.full_like(old, self.value)
         points = self.max_points
-        fits = exponents is None and points is not None and points <= 128 and z.shape[-2] > 1 and not self.added
+        fits = (
+            exponents is None
+            and points is not None
+            and points <= 128
+            and z.shape[-2] > 1
+            and not self.added
+        )
         if fits and can_fuse_batch(z):
             return fused_batch_median(z, old, max_points=points or 0, rate=self.rate)
         new = batch_median(z, points, exponents=exponents)
@@ -90,7 +101,11 @@ class BandwidthPolicy:
             return new
         mixed = torch.lerp(old, new, self.rate)
         # To look at the old values costs nothing on a CPU, and on a GPU it would wait for them.
-        return mixed if old.device.type == "cpu" and min(old.tolist()) > 0 else torch.where(old > 0, mixed, new)
+        return (
+            mixed
+            if old.device.type == "cpu" and min(old.tolist()) > 0
+            else torch.where(old > 0, mixed, new)
+        )
 
 
 _POLICIES: dict[str, BandwidthPolicy] = {
@@ -118,7 +133,9 @@ def resolve_policy(policy: BandwidthPolicy | str | float) -> BandwidthPolicy:
         return policy
     if isinstance(policy, str):
         if policy not in _POLICIES:
-            raise ValueError(f"bandwidth is {policy!r}: choose one of {', '.join(map(repr, _POLICIES))} or a number.")
+            raise ValueError(
+                f"bandwidth is {policy!r}: choose one of {', '.join(map(repr, _POLICIES))} or a number."
+            )
         return _POLICIES[policy]
     return replace(_POLICIES["fixed"], value=float(policy))
 
@@ -210,12 +227,19 @@ class Penalty(nn.Module):
         self.weighted = False
 
     def setup(
-        self, data: TrainingData, *, dataset: Tensor, generators: Sequence[torch.Generator], representation: int
+        self,
+        data: TrainingData,
+        *,
+        dataset: Tensor,
+        generators: Sequence[torch.Generator],
+        representation: int,
     ) -> None:
         """Check the settings against the data, then ``prepare``; the parameters are those of ``Setup``."""
         self.weighted = data.sample_weight is not None
         if self.condition == "positives" and data.task != "classification":
-            raise ValueError("condition='positives' needs a classification task: y = 1 has no meaning here.")
+            raise ValueError(
+                "condition='positives' needs a classification task: y = 1 has no meaning here."
+            )
         self.prepare(Setup(data, dataset, generators, representation))
 
     def prepare(self, setup: Setup) -> None:
@@ -224,7 +248,9 @@ class Penalty(nn.Module):
     def forward(self, batch: Batch, *, refresh: bool = False) -> Tensor:
         """Return the penalty of each model, by default the sum of all terms; ``refresh`` renews a bandwidth."""
         terms = [*self.output_terms(batch), *self.terms(batch, refresh=refresh)]
-        parts = [term.differentiable() if isinstance(term, GradientTerm) else term for term in terms]
+        parts = [
+            term.differentiable() if isinstance(term, GradientTerm) else term for term in terms
+        ]
         return sum(parts[1:], parts[0]) if parts else batch.z.new_zeros(batch.z.shape[0])
 
     def terms(self, batch: Batch, *, refresh: bool = False) -> Iterable[GradientTerm | Tensor]:
@@ -242,7 +268,9 @@ class Penalty(nn.Module):
         """
         return -self(batch)
 
-    def ratio(self, z: Tensor, weights: Tensor | None = None, *, sigma: Tensor | None = None) -> Tensor | None:
+    def ratio(
+        self, z: Tensor, weights: Tensor | None = None, *, sigma: Tensor | None = None
+    ) -> Tensor | None:
         """Return median(|z − z'|)/σ_Z for each model, or None when there is no kernel on Z.
 
         Parameters
@@ -271,8 +299,14 @@ class Penalty(nn.Module):
     def settings(self) -> dict[str, object]:
         """Return the public settings in words, for records."""
         kinds = str | int | float | tuple | BandwidthPolicy | None
-        given = {name: value for name, value in sorted(vars(self).items()) if isinstance(value, kinds)}
-        return {name: repr(value) for name, value in given.items() if not name.startswith("_") and name != "training"}
+        given = {
+            name: value for name, value in sorted(vars(self).items()) if isinstance(value, kinds)
+        }
+        return {
+            name: repr(value)
+            for name, value in given.items()
+            if not name.startswith("_") and name != "training"
+        }
 
 
 def _normalized(weights: Tensor) -> Tensor:
@@ -289,11 +323,16 @@ class Unfair(Penalty):
         return []
 
 
-def counted(terms: list[GradientTerm | Tensor], enough: Tensor | None) -> list[GradientTerm | Tensor]:
+def counted(
+    terms: list[GradientTerm | Tensor], enough: Tensor | None
+) -> list[GradientTerm | Tensor]:
     """Set the terms to zero for the models in whose batch too few rows count."""
     if enough is None:
         return terms
-    return [t.times(enough.to(t.value.dtype)) if isinstance(t, GradientTerm) else t * enough for t in terms]
+    return [
+        t.times(enough.to(t.value.dtype)) if isinstance(t, GradientTerm) else t * enough
+        for t in terms
+    ]
 
 
 class KernelPenalty(Penalty):
@@ -321,7 +360,9 @@ class KernelPenalty(Penalty):
     ) -> None:
         super().__init__(condition=condition, minimum_rows=minimum_rows)
         if scale not in SCALES:
-            raise ValueError(f"scale is {scale!r}: choose None, 'standardize', 'whiten' or 'minmax'.")
+            raise ValueError(
+                f"scale is {scale!r}: choose None, 'standardize', 'whiten' or 'minmax'."
+            )
         self.scale = scale
         self.policy = resolve_policy(bandwidth)
 
@@ -338,7 +379,10 @@ class KernelPenalty(Penalty):
         if self.scale == "whiten":
             return whiten(z, weights)
         if self.scale == "minmax":
-            low, high = (end.mT for end in counted_range(z.mT, None if weights is None else weights.unsqueeze(-2)))
+            low, high = (
+                end.mT
+                for end in counted_range(z.mT, None if weights is None else weights.unsqueeze(-2))
+            )
             return (z - low) / (high - low + 1e-6)
         return z
 
@@ -352,7 +396,12 @@ class KernelPenalty(Penalty):
         return Frame(z, z.detach(), None)
 
     def renew(
-        self, z: Tensor, *, refresh: bool, enough: Tensor | None = None, exponents: Tensor | None = None
+        self,
+        z: Tensor,
+        *,
+        refresh: bool,
+        enough: Tensor | None = None,
+        exponents: Tensor | None = None,
     ) -> Tensor:
         """Return σ_Z ``(models,)`` for scaled Z; ``refresh`` recomputes it in place first.
 
@@ -375,7 +424,9 @@ class KernelPenalty(Penalty):
         """
         policy, sigma = self.policy, self.sigma_z.numpy()
         if refresh and policy is not None:
-            half = 0 if policy.value is not None else min(policy.max_points or 0, left.shape[1]) // 2
+            half = (
+                0 if policy.value is not None else min(policy.max_points or 0, left.shape[1]) // 2
+            )
             distances = (left[:, :half].T @ right[:, half : 2 * half]).reshape(-1)
             middle = (len(distances) - 1) // 2  # the lower median, as of torch
             median = float(np.partition(distances, middle)[middle]) if half else 0.0
@@ -386,6 +437,8 @@ class KernelPenalty(Penalty):
         return float(sigma[0])
 
     @torch.no_grad()
-    def ratio(self, z: Tensor, weights: Tensor | None = None, *, sigma: Tensor | None = None) -> Tensor | None:
+    def ratio(
+        self, z: Tensor, weights: Tensor | None = None, *, sigma: Tensor | None = None
+    ) -> Tensor | None:
         median = batch_median(self.scaled(z, weights), None)
         return median / (self.sigma_z if sigma is None else sigma).clamp_min(1e-30)

@@ -16,7 +16,14 @@ from collections.abc import Iterable
 import torch
 from torch import Tensor, nn
 
-from frhsic_core.joint._contraction import GradientTerm, Operator, gram_term, inverse_root, smallest_own, statistic
+from frhsic_core.joint._contraction import (
+    GradientTerm,
+    Operator,
+    gram_term,
+    inverse_root,
+    smallest_own,
+    statistic,
+)
 from frhsic_core.joint._given import (
     GIVEN_FEATURES,
     Given,
@@ -37,9 +44,14 @@ def prepare_given(condition: str, data: TrainingData) -> GivenRows:
     """Return C, the target or the control features, for all training samples."""
     if condition == "labels":
         y = data.y.detach().cpu()
-        found = [read_given(values.long() if data.task == "classification" else values, data.n) for values in y]
+        found = [
+            read_given(values.long() if data.task == "classification" else values, data.n)
+            for values in y
+        ]
     elif data.control is None:
-        raise ValueError("condition='controls' needs control features: pass control_features=... to fit.")
+        raise ValueError(
+            "condition='controls' needs control features: pass control_features=... to fit."
+        )
     else:
         found = [Given.of_rows(rows) for rows in data.control]
     return GivenRows(found).to(dtype=data.x.dtype, device=data.x.device)
@@ -62,7 +74,9 @@ class GivenRows(nn.Module):
         super().__init__()
         self.discrete = all(given.discrete for given in datasets)
         self.mixed = any(given.mixed for given in datasets)
-        self.register_buffer("codes", torch.cat([given.codes for given in datasets]), persistent=False)
+        self.register_buffer(
+            "codes", torch.cat([given.codes for given in datasets]), persistent=False
+        )
         if self.discrete:
             return
         scores, features = [], []

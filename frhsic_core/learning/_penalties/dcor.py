@@ -32,7 +32,9 @@ class DCor(Penalty):
 
     key = "dcor"
 
-    def __init__(self, *, form: str = "correlation", condition: str | None = None, minimum_rows: int = 4) -> None:
+    def __init__(
+        self, *, form: str = "correlation", condition: str | None = None, minimum_rows: int = 4
+    ) -> None:
         super().__init__(condition=condition, minimum_rows=minimum_rows)
         one_of("form", form, ("correlation", "covariance"))
         self.form = form

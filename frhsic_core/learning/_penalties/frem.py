@@ -64,11 +64,15 @@ class FREM(KernelPenalty):
         condition: str | None = None,
         minimum_rows: int = 4,
     ) -> None:
-        super().__init__(bandwidth=bandwidth, scale=scale, condition=condition, minimum_rows=minimum_rows)
+        super().__init__(
+            bandwidth=bandwidth, scale=scale, condition=condition, minimum_rows=minimum_rows
+        )
         if not smoothing > 0:
             raise ValueError(f"smoothing is {smoothing}: the bandwidth on S must be positive.")
         if anchors is not None and anchors < 1:
-            raise ValueError(f"anchors is {anchors}: give a positive number, or None for every row.")
+            raise ValueError(
+                f"anchors is {anchors}: give a positive number, or None for every row."
+            )
         if power not in (1, 2):
             raise ValueError(f"power is {power!r}: 1 averages the MMD, 2 its square.")
         self.smoothing = float(smoothing)

@@ -61,7 +61,9 @@ def _attribute_bandwidth(s: Tensor, rule: str | float) -> Tensor:
             return median_bandwidth(s, max_points=2000)
         if rule == "first_1000":
             return median_bandwidth(s[..., :1000, :]) + 1e-5
-        raise ValueError(f"bandwidth_s is {rule!r}: choose 'median', 'first_1000' or a positive number.")
+        raise ValueError(
+            f"bandwidth_s is {rule!r}: choose 'median', 'first_1000' or a positive number."
+        )
     if not rule > 0:
         raise ValueError(f"bandwidth_s is {rule}: it must be positive.")
     return s.new_full(s.shape[:-2], float(rule))
@@ -140,7 +142,9 @@ class FRHSIC(KernelPenalty):
         minimum_rows: int = 4,
         categorical: Sequence[int] = (),
     ) -> None:
-        super().__init__(bandwidth=bandwidth, scale=scale, condition=condition, minimum_rows=minimum_rows)
+        super().__init__(
+            bandwidth=bandwidth, scale=scale, condition=condition, minimum_rows=minimum_rows
+        )
         for name, value, allowed in (
             ("estimator", estimator, FORMS),
             ("on", on, PLACES),
@@ -162,28 +166,42 @@ class FRHSIC(KernelPenalty):
         self.kernel_s = kernel_s
         self.bandwidth_s = bandwidth_s
         self.attributes = attributes
-        if categorical:  # not set otherwise, so that the recorded settings of other penalties stay as they are
+        if (
+            categorical
+        ):  # not set otherwise, so that the recorded settings of other penalties stay as they are
             if attributes == "joint":
-                raise ValueError("categorical needs attributes='product' or 'sum': one kernel for each column.")
+                raise ValueError(
+                    "categorical needs attributes='product' or 'sum': one kernel for each column."
+                )
             self.categorical = tuple(int(a) for a in categorical)
 
     def prepare(self, setup: Setup) -> None:
         super().prepare(setup)
         s = setup.s
         if self.estimator == "unbiased" and self.weighted:
-            raise ValueError("estimator='unbiased' has no form with sample weights: use 'biased' or 'normalized'.")
+            raise ValueError(
+                "estimator='unbiased' has no form with sample weights: use 'biased' or 'normalized'."
+            )
         columns = [s] if self.attributes == "joint" else list(s.split(1, dim=-1))
-        sigma = torch.stack([_attribute_bandwidth(column, self.bandwidth_s) for column in columns], dim=-1)
+        sigma = torch.stack(
+            [_attribute_bandwidth(column, self.bandwidth_s) for column in columns], dim=-1
+        )
         self.register_buffer("sigma_s", sigma.to(setup.data.x.dtype)[setup.dataset])
         samples, widths = torch.cat(columns), sigma.mT.flatten()
         rows = None if self.attributes == "product" else self._features(samples, widths)
         self._thin = rows is not None
-        if rows is None and self.attributes != "product":  # in units in which a Gaussian kernel is 2^(−|s − s'|²/2)
-            rows = (samples - samples.mean(-2, keepdim=True)) * (math.log2(math.e) ** 0.5 / widths[:, None, None])
+        if (
+            rows is None and self.attributes != "product"
+        ):  # in units in which a Gaussian kernel is 2^(−|s − s'|²/2)
+            rows = (samples - samples.mean(-2, keepdim=True)) * (
+                math.log2(math.e) ** 0.5 / widths[:, None, None]
+            )
         if rows is not None:
             rows = rows.to(s).reshape(len(columns), -1, rows.shape[-1])
             self.register_buffer("attribute_rows", rows, persistent=False)
-        self._given = prepare_given(self.condition, setup.data) if self.condition in CONDITIONS else None
+        self._given = (
+            prepare_given(self.condition, setup.data) if self.condition in CONDITIONS else None
+        )
 
     def _features(self, samples: Tensor, widths: Tensor) -> Tensor | None:
         """Return Φ of single columns of S, ``(..., n, rank)``, with L = ΦΦᵀ up to what centering removes.
@@ -191,7 +209,9 @@ class FRHSIC(KernelPenalty):
         On a CPU a product of thin matrices takes a third of the time of a matrix of exponentials. ``None`` where no
         step would use it.
         """
-        plain = not (self.weighted or self.categorical or self.condition or self.estimator == "unbiased")
+        plain = not (
+            self.weighted or self.categorical or self.condition or self.estimator == "unbiased"
+        )
         smooth = samples.shape[-1] == 1 and self.kernel_s in ("gaussian", "multi_scale")
         if samples.device.type != "cpu" or not plain or not smooth:
             return None
@@ -203,7 +223,9 @@ class FRHSIC(KernelPenalty):
             features = torch.cat([thin(part).to(samples.dtype) for part in s.split(2**13)])
             size = features.square().amax(0)
             found.append(features[:, size > 0.1 * torch.finfo(samples.dtype).eps * size.amax()].mT)
-        rows = pad_sequence(found, batch_first=True).mT.contiguous()  # the features of a row side by side
+        rows = pad_sequence(
+            found, batch_first=True
+        ).mT.contiguous()  # the features of a row side by side
         return rows if rows.shape[-1] <= LARGEST_RANK else None
 
     def terms(self, batch: Batch, *, refresh: bool = False) -> Iterable[GradientTerm | Tensor]:
@@ -220,10 +242,16 @@ class FRHSIC(KernelPenalty):
             return self._fused_terms(batch, refresh=refresh)
         if self.on != "output" or refresh:
             # A frame returns gradients of functions of distances, which these two kernels are.
-            frame = self.frame(z, weights) if self.kernel in ("gaussian", "imq") and not conditional else None
+            frame = (
+                self.frame(z, weights)
+                if self.kernel in ("gaussian", "imq") and not conditional
+                else None
+            )
             z = self.scaled(z, weights) if frame is None else frame.u
             known = frame.exponents if frame and frame.back and self.on != "output" else None
-            kernel_z = KERNELS[self.kernel](self.renew(z, refresh=refresh, enough=enough, exponents=known))
+            kernel_z = KERNELS[self.kernel](
+                self.renew(z, refresh=refresh, enough=enough, exponents=known)
+            )
         if self._given is not None:
             operator = self._given(batch, weights, minimum_rows=self.minimum_rows)
             scaled_z = None if self.on == "output" else (z, kernel_z)
@@ -236,22 +264,39 @@ class FRHSIC(KernelPenalty):
                 normalized=self.estimator == "normalized",
                 output_weight=self.output_weight if self.on == "both" else 1.0,
             )
-        factor = 1.0 if self.estimator == "normalized" else unit_factor(rows, self.estimator, weights)
+        factor = (
+            1.0 if self.estimator == "normalized" else unit_factor(rows, self.estimator, weights)
+        )
         for centered, own in self._attributes(batch, weights):
             if self.on != "output":
-                function = inner_product(centered) if own is None else correlation(centered, own, row_weights=weights)
+                function = (
+                    inner_product(centered)
+                    if own is None
+                    else correlation(centered, own, row_weights=weights)
+                )
                 terms.append(gram_term(frame or z, kernel_z, function, factor=factor))
             if self.on != "representation":
                 weight = factor * (self.output_weight if self.on == "both" else 1.0)
-                terms.append(output_term(batch.output, centered, own, row_weights=weights, factor=weight))
+                terms.append(
+                    output_term(batch.output, centered, own, row_weights=weights, factor=weight)
+                )
         return counted(terms, enough)
 
     def _fuses(self, batch: Batch) -> bool:
         """Return whether the fused kernels compute this penalty: equal weights, and Gaussian kernels on both sides."""
-        if not batch.z.is_cuda or self._thin or batch.weights is not None or self.condition is not None:
+        if (
+            not batch.z.is_cuda
+            or self._thin
+            or batch.weights is not None
+            or self.condition is not None
+        ):
             return False
         form = self.on != "output" and self.estimator != "unbiased"
-        gaussian = self.kernel == self.kernel_s == "gaussian" and self.attributes != "product" and not self.categorical
+        gaussian = (
+            self.kernel == self.kernel_s == "gaussian"
+            and self.attributes != "product"
+            and not self.categorical
+        )
         return form and gaussian and can_fuse_batch(batch.z)
 
     def output_terms(self, batch: Batch) -> list[GradientTerm]:
@@ -268,7 +313,9 @@ class FRHSIC(KernelPenalty):
         self.renew(frame.u, refresh=refresh)
         for a in range(len(self.attribute_rows)):
             t = self._rows_of_attribute(a, batch.rows)
-            term, own = fused_batch_term(frame, t, self.sigma_z, normalized=normalized, factor=factor)
+            term, own = fused_batch_term(
+                frame, t, self.sigma_z, normalized=normalized, factor=factor
+            )
             yield term
             if self.on == "both" and normalized:
                 yield self._fused_output(batch, a, own)
@@ -277,12 +324,20 @@ class FRHSIC(KernelPenalty):
         normalized = self.estimator == "normalized"
         factor = 1.0 if normalized else unit_factor(batch.z.shape[-2], self.estimator, None)
         t = self._rows_of_attribute(a, batch.rows)
-        return fused_output_term(batch.output, t, own, normalized=normalized, factor=factor * self.output_weight)
+        return fused_output_term(
+            batch.output, t, own, normalized=normalized, factor=factor * self.output_weight
+        )
 
     def _is_lone(self, batch: Batch) -> bool:
         """Return whether this is a step of one model with the recommended form of Z and features of S, on a CPU."""
         form = self.scale == "whiten" and self.kernel == "gaussian" and self.estimator == "biased"
-        plain = form and self.on != "output" and self._thin and batch.weights is None and len(batch.z) == 1
+        plain = (
+            form
+            and self.on != "output"
+            and self._thin
+            and batch.weights is None
+            and len(batch.z) == 1
+        )
         plain = plain and batch.z.device.type == "cpu"
         return plain and batch.z.requires_grad and torch.is_grad_enabled()
 
@@ -301,13 +356,17 @@ class FRHSIC(KernelPenalty):
         sigma = self.renew_lone(left, right, refresh=refresh)
         if not sigma**2 > 1e4 * np.finfo(z.dtype).eps * right[-1].max():
             return []
-        features = self.attribute_rows.numpy().take(batch.rows.numpy()[0], 1).swapaxes(1, 2).reshape(-1, m)
+        features = (
+            self.attribute_rows.numpy().take(batch.rows.numpy()[0], 1).swapaxes(1, 2).reshape(-1, m)
+        )
         features -= np.add.reduce(features, 1, keepdims=True) / m
         sums = pair_sums(left * (-math.log2(math.e) / sigma**2), right, features)
         mass = -2.0 * sums[-1]  # of the row of −½
         direction = back(sums[:-1] - mass * right[:-2]).T.astype(z.dtype, order="C")
         value = torch.from_numpy(np.add.reduce(mass, keepdims=True) / m**2)
-        term = GradientTerm(value, batch.z, torch.from_numpy(direction[None]), 2.0 / (m * sigma) ** 2)
+        term = GradientTerm(
+            value, batch.z, torch.from_numpy(direction[None]), 2.0 / (m * sigma) ** 2
+        )
         if self.on == "representation":
             return [term]
         f = batch.output.detach().numpy()[0]
@@ -315,12 +374,17 @@ class FRHSIC(KernelPenalty):
         factor = self.output_weight / m**2
         value = torch.from_numpy(np.add.reduce(along * along, keepdims=True) * factor)
         direction = along @ features
-        return [term, GradientTerm(value, batch.output, torch.from_numpy(direction[None]), 2.0 * factor)]
+        return [
+            term,
+            GradientTerm(value, batch.output, torch.from_numpy(direction[None]), 2.0 * factor),
+        ]
 
     def _rows_of_attribute(self, a: int, rows: Tensor) -> Tensor:
         return self.attribute_rows[a].index_select(0, rows.reshape(-1)).view(*rows.shape, -1)
 
-    def _attributes(self, batch: Batch, weights: Tensor | None) -> Iterator[tuple[Tensor, Tensor | None]]:
+    def _attributes(
+        self, batch: Batch, weights: Tensor | None
+    ) -> Iterator[tuple[Tensor, Tensor | None]]:
         """Yield, for each criterion, A with HSIC ∝ ⟨K, A⟩, and ⟨L, A⟩ where the normalized form needs it."""
         columns = batch.s.split(1, dim=-1) if self.attributes == "sum" else [batch.s]
         for a, column in enumerate(columns):
@@ -330,12 +394,18 @@ class FRHSIC(KernelPenalty):
             else:
                 gram = self._gram(column, a)
                 centered = self._centered(gram, weights)
-            own = own_product(gram, centered, row_weights=weights) if self.estimator == "normalized" else None
+            own = (
+                own_product(gram, centered, row_weights=weights)
+                if self.estimator == "normalized"
+                else None
+            )
             yield centered, own
 
     def _gram(self, column: Tensor, a: int) -> Tensor:
         """Return the Gram matrix of criterion ``a``: of its own column, or of all of them."""
-        kernels: list[Kernel] = [KERNELS[self.kernel_s](self.sigma_s[:, b]) for b in range(self.sigma_s.shape[1])]
+        kernels: list[Kernel] = [
+            KERNELS[self.kernel_s](self.sigma_s[:, b]) for b in range(self.sigma_s.shape[1])
+        ]
         for b in self.categorical:
             kernels[b] = Categorical()
         return Product(kernels)(column) if self.attributes == "product" else kernels[a](column)

@@ -46,7 +46,9 @@ class MMDBinned(KernelPenalty):
         condition: str | None = None,
         minimum_rows: int = 4,
     ) -> None:
-        super().__init__(bandwidth=bandwidth, scale=scale, condition=condition, minimum_rows=minimum_rows)
+        super().__init__(
+            bandwidth=bandwidth, scale=scale, condition=condition, minimum_rows=minimum_rows
+        )
         one_of("discrepancy", discrepancy, ("kernel", "means"))
         self.bins = bins
         self.edges = edges
@@ -72,10 +74,14 @@ class MMDBinned(KernelPenalty):
                 terms.append(gram_term(z, Gaussian(sigma), inner_product(_pairs(inside, present))))
         return counted(terms, enough)
 
-    def ratio(self, z: Tensor, weights: Tensor | None = None, *, sigma: Tensor | None = None) -> Tensor | None:
+    def ratio(
+        self, z: Tensor, weights: Tensor | None = None, *, sigma: Tensor | None = None
+    ) -> Tensor | None:
         return super().ratio(z, weights, sigma=sigma) if self.discrepancy == "kernel" else None
 
-    def _membership(self, labels: Tensor, weights: Tensor | None, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+    def _membership(
+        self, labels: Tensor, weights: Tensor | None, dtype: torch.dtype
+    ) -> tuple[Tensor, Tensor]:
         """Return weights of the rows inside each bin, ``(models, bins, m)`` summing to one, and which bins count."""
         number = torch.arange(self.bins, device=labels.device)
         inside = (labels.unsqueeze(-2) == number.unsqueeze(-1)).to(dtype)
@@ -86,7 +92,9 @@ class MMDBinned(KernelPenalty):
         else:
             count = inside.sum(-1)
         present = (count >= 2).to(dtype)
-        return inside / inside.sum(-1, keepdim=True).clamp_min(1e-30) * present.unsqueeze(-1), present
+        return inside / inside.sum(-1, keepdim=True).clamp_min(1e-30) * present.unsqueeze(
+            -1
+        ), present
 
 
 def _pairs(inside: Tensor, present: Tensor) -> Tensor:

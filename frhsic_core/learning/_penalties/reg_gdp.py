@@ -45,7 +45,9 @@ class RegGDP(Penalty):
         super().__init__(condition=condition, minimum_rows=minimum_rows)
         one_of("grid_range", grid_range, ("batch", "training"))
         if points < 1 or not smoothing > 0:
-            raise ValueError(f"points is {points} and smoothing {smoothing}: both must be positive.")
+            raise ValueError(
+                f"points is {points} and smoothing {smoothing}: both must be positive."
+            )
         self.points = points
         self.smoothing = float(smoothing)
         self.grid_range = grid_range

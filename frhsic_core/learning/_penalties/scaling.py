@@ -19,7 +19,9 @@ from torch import Tensor
 
 from frhsic_core.joint._contraction import Frame, weighted_mean
 
-RIDGE = 2e-6  # of whitening, relative to the total variance; for 50 columns, 1e-4 of the mean variance
+RIDGE = (
+    2e-6  # of whitening, relative to the total variance; for 50 columns, 1e-4 of the mean variance
+)
 
 
 def whiten(z: Tensor, weights: Tensor | None = None) -> Tensor:
@@ -115,7 +117,9 @@ class _Whitening:
         p = None if weights is None else weights.double().unsqueeze(-1)
         eye = torch.eye(d, dtype=torch.float64, device=z.device) if eye is None else eye
         if p is None:
-            centered = torch.sub(z, z.sum(-2, keepdim=True, dtype=torch.float64), alpha=1.0 / m)  # float64 from here on
+            centered = torch.sub(
+                z, z.sum(-2, keepdim=True, dtype=torch.float64), alpha=1.0 / m
+            )  # float64 from here on
             weighted, share = centered, 1.0 / m
         else:
             centered = z - (p * z).sum(-2, keepdim=True)
@@ -132,7 +136,9 @@ class _Whitening:
         """Return the gradient in Z of a function of distances from that in U, in double precision."""
         if self.p is None:
             share, weighted = 1.0 / gradient.shape[-2], self.white
-            gradient = torch.sub(gradient, gradient.sum(-2, keepdim=True, dtype=torch.float64), alpha=share)
+            gradient = torch.sub(
+                gradient, gradient.sum(-2, keepdim=True, dtype=torch.float64), alpha=share
+            )
         else:
             share, weighted = 1.0, self.p * self.white
             gradient = gradient - self.p * gradient.sum(-2, keepdim=True, dtype=torch.float64)
@@ -159,7 +165,9 @@ def lone_whitening(z: NDArray[Any]) -> tuple[NDArray[Any], Callable[[NDArray[Any
     diagonal = covariance.reshape(-1)[:: d + 1]
     diagonal += 1e-8
     diagonal += RIDGE * np.add.reduce(diagonal)
-    factor, _ = lapack.dpotrf(covariance.T, lower=True, overwrite_a=True)  # in half the time of torch's
+    factor, _ = lapack.dpotrf(
+        covariance.T, lower=True, overwrite_a=True
+    )  # in half the time of torch's
     inverse, _ = lapack.dtrtri(factor, lower=True, overwrite_c=True)
     white = (inverse @ x).astype(z.dtype)
     rounded, x = inverse.astype(z.dtype), x.astype(z.dtype)

@@ -170,12 +170,16 @@ def print_weights(splits: int, runs: int, shared: float = 0.0) -> np.ndarray:
     return partly_shared(np.full(splits, 1.0 / splits), own, weights(splits, runs), shared)
 
 
-def partly_shared(mean: np.ndarray, own: np.ndarray, fresh: np.ndarray, shared: float) -> np.ndarray:
+def partly_shared(
+    mean: np.ndarray, own: np.ndarray, fresh: np.ndarray, shared: float
+) -> np.ndarray:
     """Return weights that deviate from ``mean`` as ``own`` does, as far as noise is shared, and as ``fresh`` does."""
     return mean + shared * (own - mean) + math.sqrt(1.0 - shared**2) * (fresh - mean)
 
 
-def spread(draws: np.ndarray, *, splits: int, runs: int | None = None, shared: float = 0.0) -> Spread:
+def spread(
+    draws: np.ndarray, *, splits: int, runs: int | None = None, shared: float = 0.0
+) -> Spread:
     """Return the spread of some draws: of numbers of the paper over ``runs`` splits, or of our mean without ``runs``.
 
     The ends are quantiles of the draws, so that a skewed distribution has a skewed spread. They are moved away from
@@ -187,11 +191,17 @@ def spread(draws: np.ndarray, *, splits: int, runs: int | None = None, shared: f
         return Spread(math.nan, math.nan, math.nan)
     low, middle, high = np.quantile(draws, [TAIL, 0.5, 1.0 - TAIL])
     own_error = 0.0 if runs is None else (1.0 - shared) / (1.0 + shared) * runs / splits
-    stretch = -math.sqrt(splits / (splits - 1) * (1.0 + own_error)) * float(special.stdtrit(splits - 1, TAIL)) / 2.0
+    stretch = (
+        -math.sqrt(splits / (splits - 1) * (1.0 + own_error))
+        * float(special.stdtrit(splits - 1, TAIL))
+        / 2.0
+    )
     return Spread(float(low), float(middle), float(high)).scaled(stretch, splits - 1)
 
 
-def mean_of_runs(values: np.ndarray, *, runs: int, shared: float = 0.0) -> tuple[float, Spread, Spread]:
+def mean_of_runs(
+    values: np.ndarray, *, runs: int, shared: float = 0.0
+) -> tuple[float, Spread, Spread]:
     """Return the mean of our runs, where a mean over ``runs`` of the paper's would lie, and where our expectation lies.
 
     Examples
@@ -213,12 +223,22 @@ def mean_of_runs(values: np.ndarray, *, runs: int, shared: float = 0.0) -> tuple
 
 
 def answer_of_runs(
-    values: Mapping[str, np.ndarray], *, runs: int, shared: Mapping[str, float] | None = None, **options: Any
+    values: Mapping[str, np.ndarray],
+    *,
+    runs: int,
+    shared: Mapping[str, float] | None = None,
+    **options: Any,
 ) -> Answer:
     """Answer with :func:`mean_of_runs` of our runs under each key; ``options`` are the other fields of the answer."""
-    found = {key: mean_of_runs(one, runs=runs, shared=(shared or {}).get(key, 0.0)) for key, one in values.items()}
+    found = {
+        key: mean_of_runs(one, runs=runs, shared=(shared or {}).get(key, 0.0))
+        for key, one in values.items()
+    }
     mean = {key: one[0] for key, one in found.items()}
-    prints, means = {key: one[1] for key, one in found.items()}, {key: one[2] for key, one in found.items()}
+    prints, means = (
+        {key: one[1] for key, one in found.items()},
+        {key: one[2] for key, one in found.items()},
+    )
     *_, last = values.values()
     return Answer(mean, prints, means, runs=runs, splits=len(last), **options)
 
@@ -226,7 +246,9 @@ def answer_of_runs(
 @cache
 def data_note(dataset: str) -> str:
     """Return how the rows behind our reference runs differ from those of the authors' runs, if they do."""
-    ours = json.loads(book_folder("data_summaries", f"{dataset}-reference.json").read_text(encoding="utf-8"))
+    ours = json.loads(
+        book_folder("data_summaries", f"{dataset}-reference.json").read_text(encoding="utf-8")
+    )
     sweep = pd.read_csv(book_folder("claims", "reference", "sweep.csv"))
     theirs = sweep[sweep["dataset"] == dataset].iloc[0]
     if (ours["n"], ours["d"]) != (theirs["n"], theirs["d"]):

@@ -158,10 +158,13 @@ def equal(printed: str, value: Any, prints: Spread | None) -> Decision:
     if isinstance(wanted, tuple):
         given = tuple(value) if isinstance(value, (list, tuple)) else (value,)
         return len(given) == len(wanted) and all(
-            math.isclose(a, b, rel_tol=1e-6, abs_tol=1e-12) for a, b in zip(wanted, given, strict=True)
+            math.isclose(a, b, rel_tol=1e-6, abs_tol=1e-12)
+            for a, b in zip(wanted, given, strict=True)
         )
     if isinstance(wanted, float):
-        return isinstance(value, (int, float)) and math.isclose(wanted, value, rel_tol=1e-6, abs_tol=1e-9)
+        return isinstance(value, (int, float)) and math.isclose(
+            wanted, value, rel_tol=1e-6, abs_tol=1e-9
+        )
     return wanted == str(value)
 
 
@@ -189,7 +192,11 @@ def _rounding(printed: str) -> float:
 
 def within_spread(printed: str, value: Any, prints: Spread | None) -> Decision:
     """Check that a stored value is the printed one, up to rounding; with a spread, :func:`p_values` tests instead."""
-    return value is not None and not math.isnan(value) and abs(value - float(parsed(printed))) <= _rounding(printed)
+    return (
+        value is not None
+        and not math.isnan(value)
+        and abs(value - float(parsed(printed))) <= _rounding(printed)
+    )
 
 
 def at_most(printed: str, value: Any, prints: Spread | None) -> Decision:
@@ -219,7 +226,9 @@ def margin(printed: str, rule: str, measure: str) -> float:
     return max(RELEVANT[measure].difference(float(parsed(printed))), _rounding(printed))
 
 
-def p_values(printed: str, rule: str, measure: str, prints: Spread, means: Spread) -> tuple[float, float]:
+def p_values(
+    printed: str, rule: str, measure: str, prints: Spread, means: Spread
+) -> tuple[float, float]:
     """Return the p-values of the test of difference and of the test of equivalence.
 
     The first is small if a number of the paper would not come as far from ours as the print (rounding allowed), the
@@ -245,7 +254,10 @@ def p_values(printed: str, rule: str, measure: str, prints: Spread, means: Sprea
         edge = low - rounding if prints.middle < low else high + rounding
         differs = prints.beyond(edge) * (1.0 if rule == "at_most" else 2.0)
     sides = []
-    for limit, inside in ((low - reach, means.middle > low - reach), (high + reach, means.middle < high + reach)):
+    for limit, inside in (
+        (low - reach, means.middle > low - reach),
+        (high + reach, means.middle < high + reach),
+    ):
         if math.isfinite(limit):
             sides.append(means.beyond(limit) if inside else 1.0 - means.beyond(limit))
     return differs, max(sides)
@@ -310,9 +322,13 @@ def order(printed: str, value: Any, prints: Spread | None) -> Decision:
 
     A factor without an exponent has one; several costs ("O(n^2) vs O(n^3)") are read one after the other.
     """
-    factors = [factor for cost in re.findall(r"O\(([^)]*)\)", printed) for factor in cost.split("*")]
+    factors = [
+        factor for cost in re.findall(r"O\(([^)]*)\)", printed) for factor in cost.split("*")
+    ]
     wanted = [float(factor.partition("^")[2] or 1) for factor in factors]
-    return len(wanted) == len(value) and all(abs(a - b) <= 0.1 for a, b in zip(wanted, value, strict=True))
+    return len(wanted) == len(value) and all(
+        abs(a - b) <= 0.1 for a, b in zip(wanted, value, strict=True)
+    )
 
 
 _ALL = (

@@ -46,11 +46,29 @@ def stacks(experiment: str = "main") -> pd.DataFrame:
     lines = []
     for stack in provenance(experiment)["stacks"]:
         made = provenance(experiment)["recipes"][stack["recipe"]]
-        shares = made["fractions"] if len(made["fractions"]) == 3 else (made["fractions"][0], 0.0, made["fractions"][1])
-        percent = dict(zip(("train", "validation", "test"), (round(100 * share, 9) for share in shares), strict=True))
+        shares = (
+            made["fractions"]
+            if len(made["fractions"]) == 3
+            else (made["fractions"][0], 0.0, made["fractions"][1])
+        )
+        percent = dict(
+            zip(
+                ("train", "validation", "test"),
+                (round(100 * share, 9) for share in shares),
+                strict=True,
+            )
+        )
         penalty = {name: _value_of(text) for name, text in stack["penalty"].items()}
         # The stored sweeps have the encoder that is built when no widths are given.
-        lines.append({**made, **percent, **penalty, "protocol": made["task"]["protocol"], "dimension": _widths()[-1]})
+        lines.append(
+            {
+                **made,
+                **percent,
+                **penalty,
+                "protocol": made["task"]["protocol"],
+                "dimension": _widths()[-1],
+            }
+        )
     return pd.DataFrame(lines)
 
 
@@ -61,7 +79,9 @@ def _only(values: pd.Series) -> Any:
 
 
 @query
-def stack_setting(formula: str = "", rows: str = "", experiment: str = "main", form: str = "") -> Answer:
+def stack_setting(
+    formula: str = "", rows: str = "", experiment: str = "main", form: str = ""
+) -> Answer:
     """Return a setting of the training over some stacks of a stored sweep: a formula of their columns, or a text.
 
     ``form`` is a text with columns in braces. Open where no penalty has such a setting.
@@ -72,12 +92,15 @@ def stack_setting(formula: str = "", rows: str = "", experiment: str = "main", f
     for protocol in [name for name in PROTOCOLS if (table["protocol"] == name).any()]:
         part = chosen[chosen["protocol"] == protocol]
         named = {name: _only(part[name]) for name in re.findall(r"{(\w+)", form)}
-        values[protocol] = form.format(**named) if form else _only(part.eval(formula, engine="python"))
+        values[protocol] = (
+            form.format(**named) if form else _only(part.eval(formula, engine="python"))
+        )
     absent = [protocol for protocol, value in values.items() if value is None]
     if len(absent) == len(values):
         # Neither the text's formula nor the released code has it: there is nothing to compare.
         return Answer(
-            values, why="the penalty, by the formula in the text and in the released code, has no such setting"
+            values,
+            why="the penalty, by the formula in the text and in the released code, has no such setting",
         )
     note = f"no such setting in the {' and '.join(absent)} protocol" if absent else ""
     return Answer(values if len(values) > 1 else {"any": next(iter(values.values()))}, note=note)
@@ -91,7 +114,11 @@ def row_setting(experiment: str, formula: str, rows: str = "", note: str = "") -
     """
     stored = rows_of(experiment)
     stored = stored.query(rows) if rows else stored
-    parts = {name: stored[stored["protocol"] == name] for name in PROTOCOLS} if "protocol" in stored else {}
+    parts = (
+        {name: stored[stored["protocol"] == name] for name in PROTOCOLS}
+        if "protocol" in stored
+        else {}
+    )
     if any(part.empty for part in parts.values()) or not parts:
         parts = {"any": stored}
     return Answer({name: computed(part, formula) for name, part in parts.items()}, note=note)
@@ -104,7 +131,9 @@ def constant(path: str, scale: float = 1.0, shift: float = 0.0, form: str = "") 
     ``form`` is a text with the entries of a tuple in braces, and their number as ``{n}``.
     """
     module, _, names = path.partition(":")
-    value: Any = importlib.import_module(module if module.startswith("torch") else f"frhsic_core.{module}")
+    value: Any = importlib.import_module(
+        module if module.startswith("torch") else f"frhsic_core.{module}"
+    )
     for kind, name in re.findall(r"([.(\[]?)([^.()\[\]]+)[)\]]?", names):
         if kind == "(":
             value = inspect.signature(value).parameters[name].default
@@ -123,16 +152,22 @@ def dataset_fact(dataset: str, what: str) -> Answer:
     values = {}
     lacking = []
     for variant in PROTOCOLS:
-        summary = json.loads(book_folder("data_summaries", f"{dataset}-{variant}.json").read_text(encoding="utf-8"))
+        summary = json.loads(
+            book_folder("data_summaries", f"{dataset}-{variant}.json").read_text(encoding="utf-8")
+        )
         values[variant] = {
             "n": summary["n"],
             "d": summary["d"],
             "range": (summary["s"]["min"], summary["s"]["max"]),
             "panel": _first(r"Panel (\d+)", json.dumps(summary["provenance"]["steps"])),
-            "missing_cut": _first(r"columns over (\d+) % missing", json.dumps(summary["provenance"]["steps"])),
+            "missing_cut": _first(
+                r"columns over (\d+) % missing", json.dumps(summary["provenance"]["steps"])
+            ),
         }[what]
         lacking += [
-            note for note in summary["provenance"]["notes"] if re.search(r"extract lacks|not in this extract", note)
+            note
+            for note in summary["provenance"]["notes"]
+            if re.search(r"extract lacks|not in this extract", note)
         ]
     why = "our source lacks columns of the paper's" if lacking and what in ("n", "d") else ""
     return Answer(values, why=why)

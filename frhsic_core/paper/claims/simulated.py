@@ -54,9 +54,14 @@ def _paper(dataset: str, protocol: str, rng: np.random.Generator, runs: int = RU
         return shares
 
     followed = _block(splits, own)
-    printed = [partly_shared(_block(splits, order), followed, _block(splits, fresh), one) for one in shared]
+    printed = [
+        partly_shared(_block(splits, order), followed, _block(splits, fresh), one) for one in shared
+    ]
     drawn = [partly_shared(_block(splits, kept), followed, on_kept(runs), one) for one in shared]
-    parts = [summarized(dataset, protocol, (pair[0], pair[1])) for pair in (printed, drawn, [on_kept(kept.size)] * 2)]
+    parts = [
+        summarized(dataset, protocol, (pair[0], pair[1]))
+        for pair in (printed, drawn, [on_kept(kept.size)] * 2)
+    ]
     lines = []
     for method in (BASELINE, *MAIN_METHODS):
         for row, measure in enumerate(MEASURES):
@@ -96,10 +101,17 @@ def _changed(paper: pd.DataFrame, change: str, rng: np.random.Generator) -> np.n
     return values * (1.0 + share * rng.choice([-1.0, 1.0], len(values)))
 
 
-def judged(printed: list[str], measures: list[str], prints: list[Spread], means: list[Spread]) -> list[str]:
+def judged(
+    printed: list[str], measures: list[str], prints: list[Spread], means: list[Spread]
+) -> list[str]:
     """Return the verdicts of one paper, each family of tests with its own false discovery rate."""
     rule = "within_spread"
-    p = np.array([p_values(*one) for one in zip(printed, [rule] * len(printed), measures, prints, means, strict=True)])
+    p = np.array(
+        [
+            p_values(*one)
+            for one in zip(printed, [rule] * len(printed), measures, prints, means, strict=True)
+        ]
+    )
     differs, agrees = (threshold(p[:, i]) for i in (0, 1))
     return [AGREES if b <= agrees else DISAGREES if a <= differs else OPEN for a, b in p]
 
@@ -116,9 +128,17 @@ def simulated(protocol: str, *, papers: int) -> pd.DataFrame:
         paper = pd.concat([_paper(name, protocol, rng) for name in DATASETS], ignore_index=True)
         for change in CHANGES:
             numbers = _changed(paper, change, rng)
-            printed = [f"{number:.{digit}f}" for number, digit in zip(numbers, paper["digits"], strict=True)]
-            verdicts = judged(printed, list(paper["measure"]), list(paper["prints"]), list(paper["means"]))
-            reach = [margin(one, "within_spread", name) for one, name in zip(printed, paper["measure"], strict=True)]
+            printed = [
+                f"{number:.{digit}f}"
+                for number, digit in zip(numbers, paper["digits"], strict=True)
+            ]
+            verdicts = judged(
+                printed, list(paper["measure"]), list(paper["prints"]), list(paper["means"])
+            )
+            reach = [
+                margin(one, "within_spread", name)
+                for one, name in zip(printed, paper["measure"], strict=True)
+            ]
             lines = paper[["dataset", "method", "measure"]].assign(
                 paper=number,
                 change=change,
@@ -137,10 +157,14 @@ def shares(lines: pd.DataFrame) -> pd.DataFrame:
     counted = lines[(lines["change"] == "true") | lines["beyond"]]
     table = pd.crosstab(counted["change"], counted["verdict"], normalize="index")
     table = table.reindex(index=list(CHANGES), columns=[DISAGREES, OPEN, AGREES], fill_value=0.0)
-    return table.assign(cells=counted["change"].value_counts()).rename_axis(index=None, columns=None)
+    return table.assign(cells=counted["change"].value_counts()).rename_axis(
+        index=None, columns=None
+    )
 
 
-def best_share(protocol: str = "text", *, runs: int = RUNS, level: float = 0.05, papers: int = 2) -> float:
+def best_share(
+    protocol: str = "text", *, runs: int = RUNS, level: float = 0.05, papers: int = 2
+) -> float:
     """Return the share of swapped cells beyond the margin that the best rule for single numbers notices.
 
     This rule knows more than any number of our splits can show: for each cell the distribution of a printed mean over
@@ -158,14 +182,17 @@ def best_share(protocol: str = "text", *, runs: int = RUNS, level: float = 0.05,
             cells += rng.uniform(-rounding, rounding, cells.shape)
             for own, measure in zip(cells, group["measure"], strict=True):
                 relevant = RELEVANT[measure]
-                reach = np.maximum(np.minimum(relevant.absolute, relevant.share * np.abs(cells)), rounding)
+                reach = np.maximum(
+                    np.minimum(relevant.absolute, relevant.share * np.abs(cells)), rounding
+                )
                 moved = cells[np.abs(cells - own) > reach]
                 share = 1.0 / (cells.size - own.size)
                 ratio = np.zeros(own.size), np.zeros(moved.size)
                 if moved.size > 1:
                     of_true, of_swapped = gaussian_kde(own), gaussian_kde(moved)
                     ratio = tuple(
-                        moved.size * share * of_swapped(x) / np.maximum(of_true(x), 1e-300) for x in (own, moved)
+                        moved.size * share * of_swapped(x) / np.maximum(of_true(x), 1e-300)
+                        for x in (own, moved)
                     )
                 true.append(ratio[0])
                 swapped.append(ratio[1])

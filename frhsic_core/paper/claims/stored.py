@@ -55,7 +55,9 @@ def _points() -> pd.DataFrame:
     parts = []
     for grid, lams in (("dense", None), ("nine", GRIDS["full"])):
         points, areas = (
-            pareto_table(reference_sweep(), methods=methods, lams=lams, unequal_grids=True, resamples=1)
+            pareto_table(
+                reference_sweep(), methods=methods, lams=lams, unequal_grids=True, resamples=1
+            )
             for methods in (PARETO_METHODS, MAIN_METHODS)
         )
         table = points.drop(columns="naup").merge(areas[["dataset", "method", "naup"]], how="left")
@@ -76,11 +78,15 @@ def _points() -> pd.DataFrame:
 
 def _sweep() -> pd.DataFrame:
     rows = authors_file("sweep")
-    return rows.assign(lowest_gdp=rows.index.isin(rows.groupby(["dataset", "method"])["gdp_mean"].idxmin()))
+    return rows.assign(
+        lowest_gdp=rows.index.isin(rows.groupby(["dataset", "method"])["gdp_mean"].idxmin())
+    )
 
 
 def _epochs(file: str, index: str, seconds: str) -> pd.DataFrame:
-    return authors_file(file).pivot_table(index=index, columns="method", values=seconds).reset_index()
+    return (
+        authors_file(file).pivot_table(index=index, columns="method", values=seconds).reset_index()
+    )
 
 
 def _slopes() -> pd.DataFrame:
@@ -96,7 +102,13 @@ def _heads() -> pd.DataFrame:
 
     Reg-GDP, whose accuracy fell, has no rank.
     """
-    spread = authors_file("transfer").groupby(["dataset", "method"])["gdp"].std(ddof=0).rename("sd").reset_index()
+    spread = (
+        authors_file("transfer")
+        .groupby(["dataset", "method"])["gdp"]
+        .std(ddof=0)
+        .rename("sd")
+        .reset_index()
+    )
     unfair = spread[spread["method"] == "unfair"].set_index("dataset")["sd"]
     ranked = spread[~spread["method"].isin(["unfair", "reg_gdp"])]
     return spread.assign(
@@ -139,7 +151,8 @@ def lower_information(points: pd.DataFrame) -> tuple[Any, str]:
     information = authors_file("sweep").set_index(["dataset", "method", "lambda"])["mi"]
     lams = points.set_index(["dataset", "method"])["lam"]
     lower = [
-        information[name, "frhsic", lams[name, "frhsic"]] < information[name, "reg_gdp", lams[name, "reg_gdp"]]
+        information[name, "frhsic", lams[name, "frhsic"]]
+        < information[name, "reg_gdp", lams[name, "reg_gdp"]]
         for name in points["dataset"].unique()
     ]
     return all(lower), f"lower on {sum(lower)} of {len(lower)} datasets"
@@ -153,7 +166,9 @@ def attributes_fall(rows: pd.DataFrame, band: float = 0.01) -> tuple[Any, str]:
         part = rows[rows["method"] == name].sort_values("lambda")
         falls = (part[["gdp_age", "gdp_hours"]].diff().dropna() <= 0).all(axis=None)
         found[name] = bool(falls and (part["acc"] >= (1 - band) * unfair).all())
-    return all(found.values()), ", ".join(f"{name}: {'yes' if yes else 'no'}" for name, yes in found.items())
+    return all(found.values()), ", ".join(
+        f"{name}: {'yes' if yes else 'no'}" for name, yes in found.items()
+    )
 
 
 def selections_keep_performance(rows: pd.DataFrame, band: float = 0.01) -> tuple[Any, str]:
@@ -165,12 +180,15 @@ def selections_keep_performance(rows: pd.DataFrame, band: float = 0.01) -> tuple
     for (dataset, _), part in rows.groupby(["dataset", "repeat"]):
         chosen = part[part["lambda"] == part["selected_lambda"]]["perf"].iloc[0]
         first = part.sort_values("lambda")["perf"].iloc[0]
-        kept.append(chosen >= (1 - band) * first if dataset == "compas" else chosen <= (1 + band) * first)
+        kept.append(
+            chosen >= (1 - band) * first if dataset == "compas" else chosen <= (1 + band) * first
+        )
     return all(kept), f"{sum(kept)} of {len(kept)} selections"
 
 
 FORMULAS: dict[str, Callable[[pd.DataFrame], tuple[Any, str]]] = {
-    one.__name__: one for one in (longest_grid, lower_information, attributes_fall, selections_keep_performance)
+    one.__name__: one
+    for one in (longest_grid, lower_information, attributes_fall, selections_keep_performance)
 }
 
 
@@ -180,7 +198,9 @@ WORTH_SAYING = ("fails as stated", "inconclusive", "holds as corrected", "holds"
 @cache
 def recorded() -> list[dict[str, Any]]:
     """Return the recorded certificates."""
-    found: list[dict[str, Any]] = json.loads(book_folder("claims", "verdicts.json").read_text(encoding="utf-8"))
+    found: list[dict[str, Any]] = json.loads(
+        book_folder("claims", "verdicts.json").read_text(encoding="utf-8")
+    )
     return found
 
 
@@ -197,17 +217,25 @@ def certificates(statement: str, contains: list[str], beside: list[str] | None =
     """
     cited: list[dict[str, Any]] = []
     others: list[dict[str, Any]] = []
-    for text, kept in (*((text, cited) for text in contains), *((text, others) for text in beside or ())):
+    for text, kept in (
+        *((text, cited) for text in contains),
+        *((text, others) for text in beside or ()),
+    ):
         found = [c for c in recorded() if c["statement"] == statement and text in c["claim"]]
         if not found:
             return Answer(why=f"no certificate of {statement} says {text!r}")
         kept += found
     # What breaks first, then what holds instead or besides.
-    first = {verdict: next((c for c in cited if c["verdict"] == verdict), None) for verdict in WORTH_SAYING}
+    first = {
+        verdict: next((c for c in cited if c["verdict"] == verdict), None)
+        for verdict in WORTH_SAYING
+    }
     notes = [_described(c) for c in first.values() if c is not None][:2]
     notes += [f"beside it, not judged, {_described(c)}" for c in others]
     note = f"{statement}, {'; '.join(notes)}"
-    return Answer({"any": tuple(dict.fromkeys(certificate["verdict"] for certificate in cited))}, note=note)
+    return Answer(
+        {"any": tuple(dict.fromkeys(certificate["verdict"] for certificate in cited))}, note=note
+    )
 
 
 BREAKS = "fraction of the bound at which coverage breaks"
@@ -219,8 +247,14 @@ def bound_constants(statement: str, contains: list[str], beside: list[str] | Non
     answer = certificates(statement, contains, beside)
     if "fails as stated" in answer.values["any"]:
         return Answer({"any": False}, note=answer.note)
-    checks = [c for c in recorded() if c["statement"] == statement and any(text in c["claim"] for text in contains)]
-    shares = [c["details"][BREAKS] for c in checks if c["verdict"] == "holds" and BREAKS in c["details"]]
+    checks = [
+        c
+        for c in recorded()
+        if c["statement"] == statement and any(text in c["claim"] for text in contains)
+    ]
+    shares = [
+        c["details"][BREAKS] for c in checks if c["verdict"] == "holds" and BREAKS in c["details"]
+    ]
     told = (
         f"the bound covers, but would still cover at {min(shares):.1g} to {max(shares):.1g} of its size: "
         "much smaller constants would pass as well"

@@ -64,7 +64,11 @@ NAMED = {
     ),
     "An epoch of FRHSIC, against FREM with the 32 anchors of the text, is 36 times faster, and two to three times when "
     "the attribute has several dimensions": ("C007", "C193", "C194"),
-    "The mutual information of representation and attribute has the printed values": ("C176", "C177", "C179"),
+    "The mutual information of representation and attribute has the printed values": (
+        "C176",
+        "C177",
+        "C179",
+    ),
 }
 
 
@@ -88,9 +92,16 @@ def claims() -> pd.DataFrame:
     folder = book_folder("claims")
     parts = []
     for source, name in (("text", "claims.csv"), ("table", "cells.csv")):
-        parts.append(pd.read_csv(folder / name, dtype=str, keep_default_na=False).assign(source=source))
+        parts.append(
+            pd.read_csv(folder / name, dtype=str, keep_default_na=False).assign(source=source)
+        )
     found = pd.concat(parts, ignore_index=True).fillna("")
-    question = [found["query"], found["arguments"], found["rule"], found["value"].map(lambda text: str(parsed(text)))]
+    question = [
+        found["query"],
+        found["arguments"],
+        found["rule"],
+        found["value"].map(lambda text: str(parsed(text))),
+    ]
     first = found.groupby(question)["id"].transform("first")
     return found.assign(repeats=first.where(first != found["id"], ""))
 
@@ -146,7 +157,9 @@ class Judgement(NamedTuple):
 
 def deciding(answer: Answer) -> str:
     """Return the key of the value that decides: the text's protocol, or the one value there is."""
-    return next((name for name in ("any", "text") if name in answer.values), next(iter(answer.values), ""))
+    return next(
+        (name for name in ("any", "text") if name in answer.values), next(iter(answer.values), "")
+    )
 
 
 def judge(printed: str, answer: Answer, rule: str, cuts: Cuts, name: str = "") -> Judgement:
@@ -174,7 +187,11 @@ def judge(printed: str, answer: Answer, rule: str, cuts: Cuts, name: str = "") -
         if p[0] <= cuts.differs:
             return Judgement(DISAGREES, "", *p)
         whose, count = needed(printed, answer, rule, name)
-        why = f"about {count:,} splits of {whose} would decide" if count else "more splits would not decide it"
+        why = (
+            f"about {count:,} splits of {whose} would decide"
+            if count
+            else "more splits would not decide it"
+        )
         return Judgement(OPEN, why, *p, whose, count)
     decision = RULES[rule](printed, value, prints)
     if isinstance(decision, str):
@@ -212,7 +229,9 @@ def _with_splits(answer: Answer, name: str, times: float) -> tuple[Spread, Sprea
     splits = times * answer.splits
     scale = special.stdtrit(splits - 1.0, TAIL) / special.stdtrit(answer.splits - 1.0, TAIL)
     noise = math.sqrt((1.0 + answer.runs / splits) / (1.0 + answer.runs / answer.splits))
-    return prints.scaled(noise * scale, splits - 1.0), means.scaled(scale / math.sqrt(times), splits - 1.0)
+    return prints.scaled(noise * scale, splits - 1.0), means.scaled(
+        scale / math.sqrt(times), splits - 1.0
+    )
 
 
 @cache
@@ -222,7 +241,12 @@ def _tests(protocol: str, times: float = 1.0) -> np.ndarray:
     for claim in claims().to_dict("records"):
         answer = answers()[claim["id"]]
         name = deciding(answer) if protocol == "text" else protocol
-        if claim["repeats"] or answer.why or on_other_data(claim) or not has_test(answer, claim["rule"], name):
+        if (
+            claim["repeats"]
+            or answer.why
+            or on_other_data(claim)
+            or not has_test(answer, claim["rule"], name)
+        ):
             continue
         spreads = answer.prints[name], answer.means[name]
         if times != 1.0:
@@ -284,7 +308,11 @@ def _stored(claim: dict[str, str]) -> tuple[str, str, str]:
     if theirs.why:
         return "", "none", ""
     same = judge(claim["value"], theirs, claim["stored_rule"], Cuts()).verdict == AGREES
-    return _ours(theirs), "consistent" if same else "not", f"stored runs: {theirs.note}" if theirs.note else ""
+    return (
+        _ours(theirs),
+        "consistent" if same else "not",
+        f"stored runs: {theirs.note}" if theirs.note else "",
+    )
 
 
 @cache
@@ -303,13 +331,18 @@ def _judged() -> pd.DataFrame:
         shown, from_stored, their_note = _stored(claim)
         lines.append(
             {
-                **{column: claim[column] for column in ("id", "source", "kind", "form", "place", "claim")},
+                **{
+                    column: claim[column]
+                    for column in ("id", "source", "kind", "form", "place", "claim")
+                },
                 "printed": printed,
                 "ours": _ours(answer),
                 "verdict": OTHER_DATA if other else found.verdict,
                 "by the code": by_code,
                 "repeats": claim["repeats"],
-                "deviation": float(np.max(parsed(printed))) - answer.values[deciding(answer)] if by_test else math.nan,
+                "deviation": float(np.max(parsed(printed))) - answer.values[deciding(answer)]
+                if by_test
+                else math.nan,
                 "margin": margin(printed, rule, answer.measure) if by_test else math.nan,
                 "p_differs": found.p_differs,
                 "p_agrees": found.p_agrees,
@@ -380,7 +413,9 @@ def headline(table: pd.DataFrame) -> dict[str, Any]:
         "false_disagree": FALSE_DISCOVERIES * found.count(DISAGREES),
         "agree_by_code": against.count(AGREES),
         "code": {name: code.count(name) for name in (AGREES, DISAGREES, OPEN)},
-        "failing": [words for words, ids in NAMED.items() if (verdicts[list(ids)] == DISAGREES).all()],
+        "failing": [
+            words for words, ids in NAMED.items() if (verdicts[list(ids)] == DISAGREES).all()
+        ],
         "stored_consistent": stored.count("consistent"),
         "stored_not": stored.count("not"),
     }
@@ -405,5 +440,7 @@ def heading(table: pd.DataFrame) -> dict[str, Any]:
         "claims": int((table["source"] == "text").sum()),
         "cells": int((table["source"] == "table").sum()),
         **counts(table),
-        "from stored runs": {k: int(v) for k, v in table["from stored runs"].value_counts().items()},
+        "from stored runs": {
+            k: int(v) for k, v in table["from stored runs"].value_counts().items()
+        },
     }

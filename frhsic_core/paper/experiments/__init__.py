@@ -41,7 +41,10 @@ _QUERY = re.compile(r"^@query\b", re.MULTILINE)
 
 PRESETS = ("smoke", "full")
 #: The λ and the splits that the text of the paper names, and ours.
-GRIDS = {"text": (0.1, 1.0, 10.0, 100.0, 500.0), "full": (0.01, 0.1, 0.5, 1.0, 5.0, 10.0, 50.0, 100.0, 500.0)}
+GRIDS = {
+    "text": (0.1, 1.0, 10.0, 100.0, 500.0),
+    "full": (0.01, 0.1, 0.5, 1.0, 5.0, 10.0, 50.0, 100.0, 500.0),
+}
 SPLITS = {"text": tuple(range(42, 47)), "full": tuple(range(42, 67))}
 # The largest values of the settings of a unit in the preset ``smoke``, and the settings that are replaced.
 _AT_MOST = {"n": 60, "draws": 4, "epochs": 60, "permutations": 19, "replications": 3, "studies": 1}
@@ -106,7 +109,10 @@ def module_of(name: str) -> ModuleType | SimpleNamespace:
     'plan_multi_sensitive'
     """
     module = import_module(homes().get(name, f"{__name__}.{name}"))
-    parts = {part: getattr(module, f"{part}_{name}", None) for part in ("plan", "measure", "measure_unit")}
+    parts = {
+        part: getattr(module, f"{part}_{name}", None)
+        for part in ("plan", "measure", "measure_unit")
+    }
     return SimpleNamespace(**parts) if parts["plan"] else module
 
 
@@ -166,7 +172,8 @@ def _small_unit(unit: Unit) -> Unit:
 
 #: The tables of each experiment, and the plan of each table, imported when it is called.
 EXPERIMENTS: dict[str, tuple[str, ...]] = {
-    name: tuple(tables) for name, tables in groupby(homes(), key=lambda table: _short(homes()[table]))
+    name: tuple(tables)
+    for name, tables in groupby(homes(), key=lambda table: _short(homes()[table]))
 }
 PLANS: dict[str, Callable[[], Experiment]] = {
     name: partial(lambda key: module_of(key).plan(), name) for name in homes()
@@ -217,7 +224,9 @@ def experiment_for(
     if name not in PLANS:
         close = difflib.get_close_matches(name, [*EXPERIMENTS, *PLANS], n=1)
         hint = f" Did you mean {close[0]!r}?" if close else ""
-        raise ValueError(f"There is no experiment {name!r}.{hint} There are: {', '.join(EXPERIMENTS)}.")
+        raise ValueError(
+            f"There is no experiment {name!r}.{hint} There are: {', '.join(EXPERIMENTS)}."
+        )
     if preset not in PRESETS:
         raise ValueError(f"preset is {preset!r}: choose one of {', '.join(PRESETS)}.")
     experiment = smoke(PLANS[name]()) if preset == "smoke" else PLANS[name]()
@@ -234,9 +243,15 @@ def experiment_for(
         unknown = sorted(set(asked or ()) - known)
         if unknown:
             there = ", ".join(sorted(known)) or "none, since it trains no models"
-            raise ValueError(f"{name} ({preset}) has no {what} {', '.join(unknown)}: it has {there}.")
+            raise ValueError(
+                f"{name} ({preset}) has no {what} {', '.join(unknown)}: it has {there}."
+            )
         chosen = [stack for stack in chosen if not asked or label(stack) in asked]
     most = max((len(stack.splits) for stack in stacks), default=0)
     if splits is not None and not 1 <= splits <= most:
-        raise ValueError(f"splits is {splits}: {name} ({preset}) has {f'1 to {most}' if most else 'none'}.")
-    return replace(experiment, jobs=tuple(replace(stack, splits=stack.splits[:splits]) for stack in chosen))
+        raise ValueError(
+            f"splits is {splits}: {name} ({preset}) has {f'1 to {most}' if most else 'none'}."
+        )
+    return replace(
+        experiment, jobs=tuple(replace(stack, splits=stack.splits[:splits]) for stack in chosen)
+    )

@@ -65,20 +65,29 @@ def measure_unit(unit: dict[str, Any], device: str) -> list[dict[str, Any]]:
 
     (attribute,) = audit(**predictions(unit)).attributes
     names = {"gdp": "score", "gdp_given": "given"}
-    return [row for name, curve in attribute.curves.items() for row in _rows(attribute, names.get(name, name), curve)]
+    return [
+        row
+        for name, curve in attribute.curves.items()
+        for row in _rows(attribute, names.get(name, name), curve)
+    ]
 
 
 def _rows(attribute: AttributeAudit, kind: str, curve: Curve) -> list[dict[str, Any]]:
     measured = attribute.numbers
     numbers = {"pvalue": attribute.pvalue, "test_rows": measured["pvalue"].rows}
     numbers |= {name: measured[name].value for name in _EFFECTS}
-    numbers["pvalue_given"] = measured["pvalue_given"].value if "pvalue_given" in measured else np.nan
+    numbers["pvalue_given"] = (
+        measured["pvalue_given"].value if "pvalue_given" in measured else np.nan
+    )
     curve = joined(curve)
     values = asdict(curve)
     scalars = {name: value for name, value in values.items() if not isinstance(value, np.ndarray)}
     arrays = {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
     return [
-        {"curve": kind} | {name: array[k].item() for name, array in arrays.items()} | scalars | numbers
+        {"curve": kind}
+        | {name: array[k].item() for name, array in arrays.items()}
+        | scalars
+        | numbers
         for k in range(len(curve.s))
     ]
 

@@ -57,7 +57,9 @@ def plan() -> Experiment:
         for name in ("crime", "adult")
     ]
     name = "bound_tightness"
-    return Experiment(name, stacks_of(tasks, ("unfair", "frhsic"), LAMS, SPLITS["text"], measure=name))
+    return Experiment(
+        name, stacks_of(tasks, ("unfair", "frhsic"), LAMS, SPLITS["text"], measure=name)
+    )
 
 
 def measure(trained: Any, splits: Any, data: Any) -> dict[str, np.ndarray]:
@@ -77,7 +79,10 @@ def measure(trained: Any, splits: Any, data: Any) -> dict[str, np.ndarray]:
             row = {"test_rows": float(z.shape[1])}
             for name, sigma in (("unit", 1.0), ("median", median_bandwidth(z[i]))):
                 found = gap_of_heads(z[i], splits.s_test[split][:ROWS].double(), sigma_z=sigma)
-                row |= {key if key.startswith(OF_S) else f"{name}_{key}": value for key, value in found.items()}
+                row |= {
+                    key if key.startswith(OF_S) else f"{name}_{key}": value
+                    for key, value in found.items()
+                }
             rows.append(row)
     return {name: np.array([row[name] for row in rows]) for name in rows[0]}
 
@@ -95,7 +100,10 @@ def gap_of_heads(z: Tensor, s: Tensor, *, sigma_z: Tensor | float) -> dict[str, 
     from frhsic_core.kernels import Gaussian, median_bandwidth
     from frhsic_core.paper.statements.parity_gap import gap_spectrum
 
-    kernels: dict[str, Any] = {"kernel_z": Gaussian(sigma_z), "kernel_s": Gaussian(median_bandwidth(s.reshape(-1, 1)))}
+    kernels: dict[str, Any] = {
+        "kernel_z": Gaussian(sigma_z),
+        "kernel_s": Gaussian(median_bandwidth(s.reshape(-1, 1))),
+    }
     anchors = z[:ANCHORS]
     one_each = torch.eye(len(anchors), dtype=z.dtype, device=z.device)
     spectrum = gap_spectrum(z, s, anchors=anchors, coefficients=one_each, **kernels)
@@ -136,7 +144,11 @@ def measure_unit_bandwidth_scaling(unit: dict[str, Any], device: str) -> list[di
     """Measure λ̂_S in both precisions above the cut-off, and exactly; values as decadic logarithms, on the CPU."""
     import torch
 
-    from frhsic_core.paper.statements.spectral import centered_eigenvalues, enclosed_smallest, kept_eigenvalue
+    from frhsic_core.paper.statements.spectral import (
+        centered_eigenvalues,
+        enclosed_smallest,
+        kept_eigenvalue,
+    )
 
     values = rational_values(unit["dataset"], unit["variant"], unit["n"])
     rows: list[dict[str, Any]] = []
@@ -149,12 +161,17 @@ def measure_unit_bandwidth_scaling(unit: dict[str, Any], device: str) -> list[di
     bits = BITS
     exact = None
     while exact is None or not exact > 0:
-        with suppress(ValueError, ZeroDivisionError):  # too few bits: not isolated, or the matrix may be singular
+        with suppress(
+            ValueError, ZeroDivisionError
+        ):  # too few bits: not isolated, or the matrix may be singular
             exact = enclosed_smallest(values, Fraction(str(unit["sigma"])), bits=bits)
         bits *= 2
     # The logarithm of the ball: the value itself may lie outside the range of a float.
     log = round(float(exact.log()) / math.log(10), 4)
-    return [*rows, {"precision": "exact", "cut": "none", "kept": len(set(values)) - 1, "log10_smallest": log}]
+    return [
+        *rows,
+        {"precision": "exact", "cut": "none", "kept": len(set(values)) - 1, "log10_smallest": log},
+    ]
 
 
 def plan_held_out_bounds() -> Experiment:
@@ -173,8 +190,18 @@ def measure_unit_held_out_bounds(unit: dict[str, Any], device: str) -> list[dict
     delta = unit["delta"]
     found = gdp_bound(f, sensitive_features=s, delta=delta)
     curve = Smoother(s).curve(f, alpha=delta, random_state=0)
-    row = {"n": len(f), "values": found.values, "deviation": float(f.std()), "estimate": found.estimate}
-    row |= {"smoothed": curve.gdp, "low": curve.gdp_low, "high": curve.gdp_high, "bound": found.bound}
+    row = {
+        "n": len(f),
+        "values": found.values,
+        "deviation": float(f.std()),
+        "estimate": found.estimate,
+    }
+    row |= {
+        "smoothed": curve.gdp,
+        "low": curve.gdp_low,
+        "high": curve.gdp_high,
+        "bound": found.bound,
+    }
     return [row | paper_bound(f, s, delta=delta)]
 
 
@@ -207,7 +234,11 @@ def paper_bound(f: np.ndarray, s: np.ndarray, *, delta: float) -> dict[str, floa
     eigenvalue = float(np.linalg.eigvalsh(np.sqrt(share)[:, None] * centered * np.sqrt(share))[-1])
     value = float(hsic(z, attribute, kernel_z=kernel_z, kernel_s=kernel_s))
     margin = uniform_bound(len(f), complexity=0.0, delta=delta)
-    return {"hsic": value, "eigenvalue": eigenvalue, "paper": math.sqrt((value + margin) / eigenvalue)}
+    return {
+        "hsic": value,
+        "eigenvalue": eigenvalue,
+        "paper": math.sqrt((value + margin) / eigenvalue),
+    }
 
 
 def with_bounds(rows: pd.DataFrame, *, kernel: str = "unit") -> pd.DataFrame:
@@ -217,7 +248,9 @@ def with_bounds(rows: pd.DataFrame, *, kernel: str = "unit") -> pd.DataFrame:
     """
     prefix = f"{kernel}_"
     own = [name for name in rows.columns if not name.startswith(("unit_", "median_"))]
-    found = rows[own].join(rows.filter(regex=f"^{prefix}").rename(columns=lambda name: name.removeprefix(prefix)))
+    found = rows[own].join(
+        rows.filter(regex=f"^{prefix}").rename(columns=lambda name: name.removeprefix(prefix))
+    )
     return found.assign(right_64=found["hsic"] / found["smallest_64"])
 
 
@@ -231,7 +264,10 @@ def bound_curves(rows: pd.DataFrame, *, kernel: str = "unit") -> pd.DataFrame:
     parts = []
     for m in range(1, RESOLUTIONS + 1):
         part = found[found["kept_64"] >= m]
-        sides = {"resolved": part[f"resolved_{m}"], "theorem": part["hsic"] / part[f"eigenvalue_{m}"]}
+        sides = {
+            "resolved": part[f"resolved_{m}"],
+            "theorem": part["hsic"] / part[f"eigenvalue_{m}"],
+        }
         parts.append(part[[*group, "left"]].assign(m=m, **sides))
     return pd.concat(parts).groupby([*group, "m"]).median()
 
@@ -256,13 +292,17 @@ def slopes(rows: pd.DataFrame) -> pd.Series:
 def tightness(what: str) -> Answer:
     """Return how often the paper's bound is violated on its 1,500 rows, or how loose it is in decades."""
     rows = rows_of("bound_tightness")
-    found = with_bounds(rows[(rows["test_rows"] == 300) & (rows["method"] == "frhsic")], kernel="unit")
+    found = with_bounds(
+        rows[(rows["test_rows"] == 300) & (rows["method"] == "frhsic")], kernel="unit"
+    )
     values = {}
     notes = []
     for name in PROTOCOLS:
         part = found[found["protocol"] == name]
         broken = (part["left_max"] > part["right_64"]).sum()
-        values[name] = float(broken if what == "violations" else np.log10(part["right_64"] / part["left"]).min())
+        values[name] = float(
+            broken if what == "violations" else np.log10(part["right_64"] / part["left"]).min()
+        )
         vacuous = (part["right_64"] >= TRIVIAL).mean()
         notes.append(
             f"{name}: the right side is at least 1/4, which no head k(z0, ·) can exceed, in {vacuous:.0%} of models"
@@ -280,7 +320,8 @@ def scaling_end(end: str) -> Answer:
     }
     low, high = logs.loc["exact"]
     return Answer(
-        values, note=f"text in float64, reference in float32; without a cut-off 10^{low:.0f} to 10^{high:.0f}"
+        values,
+        note=f"text in float64, reference in float32; without a cut-off 10^{low:.0f} to 10^{high:.0f}",
     )
 
 
@@ -294,5 +335,7 @@ def scaling_factor() -> Answer:
         cut = found.xs(precision, level="precision")
         values[name] = bool(np.maximum(cut.abs(), 1 / cut.abs()).max() <= 2.0)
         notes.append(f"{precision}: {', '.join(f'{v:.2f}' for v in cut)}")
-    notes.append(f"without a cut-off: {', '.join(f'{v:.0f}' for v in found.xs('exact', level='precision'))}")
+    notes.append(
+        f"without a cut-off: {', '.join(f'{v:.0f}' for v in found.xs('exact', level='precision'))}"
+    )
     return Answer(values, note="slopes, Adult and Crime; " + "; ".join(notes))

@@ -33,11 +33,18 @@ Means = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 def keeps(performance: Any, unfair: Any, *, higher: Any, band: float = BAND) -> np.ndarray:
     """Return where performance is kept: accuracy at least (1 − band) times Unfair's, MSE at most (1 + band) times."""
-    return np.where(higher, performance >= (1.0 - band) * unfair, performance <= (1.0 + band) * unfair)
+    return np.where(
+        higher, performance >= (1.0 - band) * unfair, performance <= (1.0 + band) * unfair
+    )
 
 
 def matched_index(
-    performance: np.ndarray, dependence: np.ndarray, unfair: np.ndarray | float, *, higher: bool, band: float = BAND
+    performance: np.ndarray,
+    dependence: np.ndarray,
+    unfair: np.ndarray | float,
+    *,
+    higher: bool,
+    band: float = BAND,
 ) -> np.ndarray:
     """Return where on the sweep (last axis) dependence is lowest within ``band`` of Unfair's performance; −1: nowhere.
 
@@ -46,14 +53,22 @@ def matched_index(
     >>> int(matched_index(np.array([0.85, 0.845, 0.70]), np.array([0.7, 0.2, 0.0]), 0.85, higher=True))
     1
     """
-    inside = keeps(performance, np.asarray(unfair)[..., None], higher=higher, band=band) & ~np.isnan(dependence)
+    inside = keeps(
+        performance, np.asarray(unfair)[..., None], higher=higher, band=band
+    ) & ~np.isnan(dependence)
     best = np.where(inside, dependence, np.inf).argmin(-1)
     return np.where(inside.any(-1), best, -1)
 
 
-def taken(values: np.ndarray, place: np.ndarray, otherwise: np.ndarray | float = np.nan) -> np.ndarray:
+def taken(
+    values: np.ndarray, place: np.ndarray, otherwise: np.ndarray | float = np.nan
+) -> np.ndarray:
     """Return the values (λ on the last axis) at the places of :func:`matched_index`, ``otherwise`` where it is −1."""
-    return np.where(place >= 0, np.take_along_axis(values, np.maximum(place, 0)[..., None], -1)[..., 0], otherwise)
+    return np.where(
+        place >= 0,
+        np.take_along_axis(values, np.maximum(place, 0)[..., None], -1)[..., 0],
+        otherwise,
+    )
 
 
 def naup(
@@ -135,12 +150,16 @@ class Frontiers:
         unpenalized = rows["method"] == "unfair"
         base = rows[unpenalized].groupby("split")[[performance, dependence]].mean()
         if base.empty:
-            raise ValueError("There are no rows of 'unfair': nAUP and the matched point are relative to it.")
+            raise ValueError(
+                "There are no rows of 'unfair': nAUP and the matched point are relative to it."
+            )
         swept = rows[~unpenalized]
         found = tuple(dict.fromkeys(swept[name]))
         methods = tuple(m for m in (methods or found) if m in found)
         if not methods:
-            raise ValueError("There are no rows of a method beside 'unfair', so that there is nothing to compare.")
+            raise ValueError(
+                "There are no rows of a method beside 'unfair', so that there is nothing to compare."
+            )
         every = {m: tuple(sorted(set(lams))) for m, lams in swept.groupby(name)["lam"]}
         grids = {m: every[m] for m in methods}
         if len(set(grids.values())) > 1 and not unequal_grids:
@@ -151,7 +170,9 @@ class Frontiers:
             )
         cells = swept.groupby([name, "lam", "split"])[[performance, dependence]].mean()
         wanted = [(m, lam) for m in methods for lam in grids[m]]
-        there = pd.Series(True, index=cells.index).unstack("split", fill_value=False).loc[wanted].all()
+        there = (
+            pd.Series(True, index=cells.index).unstack("split", fill_value=False).loc[wanted].all()
+        )
         order = sorted(set(base.index) & set(there.index[there]))
         if not order:
             raise ValueError("No split has every model: train the missing models first.")
@@ -162,14 +183,18 @@ class Frontiers:
         for part, column in zip(values, (performance, dependence), strict=True):
             part[~np.isnan(lams)] = cells[column].unstack("split").loc[wanted, order]
         unfair = base.loc[order].to_numpy(float).T
-        return cls(methods, lams, values[0], values[1], unfair[0], unfair[1], task != ["regression"])
+        return cls(
+            methods, lams, values[0], values[1], unfair[0], unfair[1], task != ["regression"]
+        )
 
     @property
     def splits(self) -> int:
         """Number of splits."""
         return self.performance.shape[-1]
 
-    def means(self, weights: np.ndarray | None = None, of_dependence: np.ndarray | None = None) -> Means:
+    def means(
+        self, weights: np.ndarray | None = None, of_dependence: np.ndarray | None = None
+    ) -> Means:
         """Return means over splits of performance and of dependence, ``(methods, λ)``, and those of Unfair.
 
         With ``weights (draws, splits)`` they are weighted, and the draws come first. Dependence has weights of its own
@@ -198,22 +223,33 @@ class Frontiers:
         ``naup`` is that of the mean sweep, as the paper's; ``naup_low`` and ``naup_high`` bound the 95 % percentile
         bootstrap over splits, the same resample for all methods. Standard deviations have divisor n, as the authors'.
         """
-        draws = np.random.default_rng(0).multinomial(self.splits, np.full(self.splits, 1 / self.splits), resamples)
+        draws = np.random.default_rng(0).multinomial(
+            self.splits, np.full(self.splits, 1 / self.splits), resamples
+        )
         low, high = np.quantile(self.areas(draws / self.splits), [0.025, 0.975], axis=0)
         place = self.matched()
-        columns: dict[str, Any] = {"method": ["unfair", *self.methods], "lam": [0.0, *taken(self.lams, place)]}
+        columns: dict[str, Any] = {
+            "method": ["unfair", *self.methods],
+            "lam": [0.0, *taken(self.lams, place)],
+        }
         for name in ("performance", "dependence"):
             values = getattr(self, name)
             unfair = getattr(self, f"unfair_{name}")
             columns[name] = [unfair.mean(), *taken(values.mean(-1), place)]
             columns[f"{name}_sd"] = [unfair.std(), *taken(values.std(-1), place)]
-        columns |= {"naup": [np.nan, *self.areas()], "naup_low": [np.nan, *low], "naup_high": [np.nan, *high]}
+        columns |= {
+            "naup": [np.nan, *self.areas()],
+            "naup_low": [np.nan, *low],
+            "naup_high": [np.nan, *high],
+        }
         return pd.DataFrame(columns).assign(splits=self.splits)
 
 
 def named(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the rows with a column ``name``: the method, and its option after a colon where it has one."""
-    return rows.assign(name=rows["method"].where(rows["option"] == "", rows["method"] + ":" + rows["option"]))
+    return rows.assign(
+        name=rows["method"].where(rows["option"] == "", rows["method"] + ":" + rows["option"])
+    )
 
 
 def sweeps_of(
@@ -223,12 +259,17 @@ def sweeps_of(
     # Every part would have a copy of each of the dozens of columns that stored rows have.
     used = {*KEYS, "task", "method", "name", "lam", "split", "performance", measure}
     for key, part in rows[[column for column in rows if column in used]].groupby(KEYS, sort=True):
-        yield str(key[0]), Frontiers.from_rows(part, methods=methods, dependence=measure, name="name")
+        yield (
+            str(key[0]),
+            Frontiers.from_rows(part, methods=methods, dependence=measure, name="name"),
+        )
 
 
 def on_grid(rows: pd.DataFrame, lams: Iterable[float] | None) -> pd.DataFrame:
     """Return the rows at some λ, and those of Unfair; all rows without ``lams``."""
-    return rows if lams is None else rows[(rows["method"] == "unfair") | rows["lam"].isin(list(lams))]
+    return (
+        rows if lams is None else rows[(rows["method"] == "unfair") | rows["lam"].isin(list(lams))]
+    )
 
 
 # Paired tests over splits ---------------------------------------------------------------------------------------------
@@ -323,7 +364,11 @@ def t_interval(difference: np.ndarray, *, test_share: float = 0.0) -> tuple[floa
     """
     d = np.asarray(difference, float)
     share = 1.0 / max(len(d), 1) + test_share / (1.0 - test_share)
-    half = special.stdtrit(len(d) - 1, 0.975) * d.std(ddof=1) * np.sqrt(share) if len(d) > 1 else np.nan
+    half = (
+        special.stdtrit(len(d) - 1, 0.975) * d.std(ddof=1) * np.sqrt(share)
+        if len(d) > 1
+        else np.nan
+    )
     return float(d.mean()), float(half)
 
 
@@ -338,10 +383,19 @@ def compare_all(pairs: Iterable[tuple[dict[str, Any], np.ndarray]]) -> pd.DataFr
     lines = []
     for labels, d in pairs:
         if not np.isfinite(d).all():
-            raise ValueError("difference holds NaN or infinity: leave these splits out of both methods.")
-        counts = {"splits": len(d), "wins": (d > 0).sum(), "losses": (d < 0).sum(), "mean": d.mean()}
+            raise ValueError(
+                "difference holds NaN or infinity: leave these splits out of both methods."
+            )
+        counts = {
+            "splits": len(d),
+            "wins": (d > 0).sum(),
+            "losses": (d < 0).sum(),
+            "mean": d.mean(),
+        }
         lines.append(labels | counts | {"p": signed_rank(d), "p_corrected": corrected_t(d)[1]})
     table = pd.DataFrame(lines)
     table = table.assign(p_holm=holm(table["p"]), p_corrected_holm=holm(table["p_corrected"]))
     side = np.where(table["mean"] > 0, "better", "worse")
-    return table.assign(verdict_corrected=np.where(table["p_corrected_holm"] < 0.05, side, "not_significant"))
+    return table.assign(
+        verdict_corrected=np.where(table["p_corrected_holm"] < 0.05, side, "not_significant")
+    )

@@ -90,11 +90,15 @@ def printed_studies(seed: int, *, studies: int, device: str = "cpu") -> dict[str
 
     law = GaussianPair(RHO)
     kernel = Gaussian(SIGMA)
-    exact = {"hsic_biased": law.hsic(kernel, kernel), "eipm_1": law.eipm_limit(kernel, bandwidth=BANDWIDTH)}
+    exact = {
+        "hsic_biased": law.hsic(kernel, kernel),
+        "eipm_1": law.eipm_limit(kernel, bandwidth=BANDWIDTH),
+    }
     options: dict[str, Any] = {"names": ESTIMATORS["printed"], "device": device}
     proxies = estimates(PROXY_N, replications=studies, seed=seed, **options)
     values = [
-        estimates(n, replications=REPLICATIONS * studies, seed=seed + 1 + i, **options) for i, n in enumerate(SIZES)
+        estimates(n, replications=REPLICATIONS * studies, seed=seed + 1 + i, **options)
+        for i, n in enumerate(SIZES)
     ]
     found: dict[str, np.ndarray] = {}
     for name, limit in exact.items():
@@ -106,7 +110,13 @@ def printed_studies(seed: int, *, studies: int, device: str = "cpu") -> dict[str
 
 
 def estimates(
-    n: int, *, replications: int, seed: int, names: tuple[str, ...], rho: float = RHO, device: str = "cpu"
+    n: int,
+    *,
+    replications: int,
+    seed: int,
+    names: tuple[str, ...],
+    rho: float = RHO,
+    device: str = "cpu",
 ) -> dict[str, np.ndarray]:
     """Draw samples and return the estimates of each estimator, ``(replications,)`` in float64."""
     import torch
@@ -117,9 +127,13 @@ def estimates(
 
     kernel = Gaussian(SIGMA)
     # All drawn at once and on the CPU: the same samples whatever the device and the chunks.
-    sample = GaussianPair(rho).sample(n, random_state=torch.Generator().manual_seed(seed), batch=(replications,))
+    sample = GaussianPair(rho).sample(
+        n, random_state=torch.Generator().manual_seed(seed), batch=(replications,)
+    )
     found: dict[str, list[Tensor]] = {name: [] for name in names}
-    rows = 2_000_000 if device.startswith("cuda") else 20_000  # more would not stay in the cache of a CPU
+    rows = (
+        2_000_000 if device.startswith("cuda") else 20_000
+    )  # more would not stay in the cache of a CPU
     for z, s in zip(*(part.to(device).split(max(1, rows // n)) for part in sample), strict=True):
         phi = gaussian_features(z.squeeze(-1), SIGMA, spread=SPREAD)
         for name in names:
@@ -142,14 +156,20 @@ def gaussian_features(x: Tensor, bandwidth: float, *, spread: float) -> Tensor:
     step = 2.0 * math.pi / (spread + REACH * bandwidth)
     count = math.ceil(REACH / (bandwidth * step))
     k = torch.arange(count + 1, dtype=x.dtype, device=x.device)
-    coefficient = step * bandwidth / math.sqrt(2.0 * math.pi) * torch.exp(-0.5 * (k * step * bandwidth) ** 2)
+    coefficient = (
+        step * bandwidth / math.sqrt(2.0 * math.pi) * torch.exp(-0.5 * (k * step * bandwidth) ** 2)
+    )
     coefficient[1:] *= 2.0  # k and −k
     angles = step * x.unsqueeze(-1) * k[1:]
     root = coefficient.sqrt()
-    return torch.cat([root[0].expand(*x.shape, 1), angles.cos() * root[1:], angles.sin() * root[1:]], dim=-1)
+    return torch.cat(
+        [root[0].expand(*x.shape, 1), angles.cos() * root[1:], angles.sin() * root[1:]], dim=-1
+    )
 
 
-def smoothed_eipm(phi: Tensor, s: Tensor, bandwidth: float, *, spread: float, epsilon: float = 1e-10) -> Tensor:
+def smoothed_eipm(
+    phi: Tensor, s: Tensor, bandwidth: float, *, spread: float, epsilon: float = 1e-10
+) -> Tensor:
     """Return EIPM with every row as an anchor, from features of Z ``(..., n, r)`` and ``s (..., n)``; O(n·r_z·r_s).
 
     Rows so far out that the features cannot resolve the sum of their weights are computed from their distances.
@@ -181,4 +201,12 @@ def printed_slope(estimator: str) -> Answer:
     means = Spread(mean - error, mean, mean + error)
     target = "its smoothed limit" if estimator == "eipm" else "the exact HSIC"
     note = f"interval of one study among {len(rows)}; against {target} the mean slope is {exact.mean():.3f}"
-    return Answer({"any": mean}, {"any": prints}, {"any": means}, note=note, measure="slope", runs=1, splits=len(rows))
+    return Answer(
+        {"any": mean},
+        {"any": prints},
+        {"any": means},
+        note=note,
+        measure="slope",
+        runs=1,
+        splits=len(rows),
+    )

@@ -64,7 +64,9 @@ ATTRIBUTES = ("joint", "product", "sum")
 def plan_equal_opportunity() -> Experiment:
     """Return both bandwidth rules on both sets of rows, in the text's protocol both options; Unfair beside them."""
     name = "equal_opportunity"
-    text, reference = ([Task(data, protocol, protocol) for data in DATASETS] for protocol in ("text", "reference"))
+    text, reference = (
+        [Task(data, protocol, protocol) for data in DATASETS] for protocol in ("text", "reference")
+    )
     return Experiment(name, _trained(name, reference, OPTIONS) + _trained(name, text, TEXT_OPTIONS))
 
 
@@ -72,24 +74,41 @@ def plan_multi_sensitive() -> Experiment:
     """Return joint, product and sum, and the sum also at half of every λ."""
     name = "multi_sensitive"
     text_forms, forms = (
-        {form: (*settings, ("attributes", form)) for form in ATTRIBUTES} for settings in (_TEXT, _MEDIANS)
+        {form: (*settings, ("attributes", form)) for form in ATTRIBUTES}
+        for settings in (_TEXT, _MEDIANS)
     )
-    text, reference = ([Task("adult", protocol, protocol, PAIR)] for protocol in ("text", "reference"))
+    text, reference = (
+        [Task("adult", protocol, protocol, PAIR)] for protocol in ("text", "reference")
+    )
     halves = tuple(lam / 2 for lam in GRIDS["full"] if lam / 2 not in GRIDS["full"])
-    half = stacks_of(reference, ["frhsic"], halves, SPLITS["full"], options={"sum": forms["sum"]}, measure=name)
-    return Experiment(name, _trained(name, reference, forms) + half + _trained(name, text, text_forms, GRIDS["text"]))
+    half = stacks_of(
+        reference, ["frhsic"], halves, SPLITS["full"], options={"sum": forms["sum"]}, measure=name
+    )
+    return Experiment(
+        name,
+        _trained(name, reference, forms) + half + _trained(name, text, text_forms, GRIDS["text"]),
+    )
 
 
 def _trained(
-    name: str, tasks: list[Task], options: dict[str, Settings], lams: tuple[float, ...] = GRIDS["full"]
+    name: str,
+    tasks: list[Task],
+    options: dict[str, Settings],
+    lams: tuple[float, ...] = GRIDS["full"],
 ) -> tuple[Stack, ...]:
     """Return the stacks of Unfair and of every option."""
     unfair = stacks_of(tasks, ["unfair"], lams, SPLITS["full"], measure=name)
-    return unfair + stacks_of(tasks, ["frhsic"], lams, SPLITS["full"], options=options, measure=name)
+    return unfair + stacks_of(
+        tasks, ["frhsic"], lams, SPLITS["full"], options=options, measure=name
+    )
 
 
 def _gdp_of_finite(
-    trained: TrainedStack, splits: SplitStack, *, attribute: int | None = None, mask: Tensor | None = None
+    trained: TrainedStack,
+    splits: SplitStack,
+    *,
+    attribute: int | None = None,
+    mask: Tensor | None = None,
 ) -> Tensor:
     """Return GDP as the paper computes it, of logits on the test part; NaN for a model that is not finite.
 
@@ -109,13 +128,17 @@ def _gdp_of_finite(
         return torch.where(alive, value, torch.nan).double().cpu()
 
 
-def measure_equal_opportunity(trained: TrainedStack, splits: SplitStack, data: Dataset) -> dict[str, Tensor]:
+def measure_equal_opportunity(
+    trained: TrainedStack, splits: SplitStack, data: Dataset
+) -> dict[str, Tensor]:
     """Measure EO-GDP of every model, ``eo_gdp_reference``: GDP of the test samples with y = 1."""
     kept = splits.y_test[list(trained.dataset)] > 0.5
     return {"eo_gdp_reference": _gdp_of_finite(trained, splits, mask=kept)}
 
 
-def measure_multi_sensitive(trained: TrainedStack, splits: SplitStack, data: Dataset) -> dict[str, Tensor]:
+def measure_multi_sensitive(
+    trained: TrainedStack, splits: SplitStack, data: Dataset
+) -> dict[str, Tensor]:
     """Measure GDP of each attribute, ``gdp_reference_NAME``, NAME being the first word of its name."""
     found = {}
     for a, name in enumerate(data.sensitive_names):
@@ -134,22 +157,32 @@ def option_rows(experiment: str, *, dataset: str, protocol: str) -> pd.DataFrame
     Repeats of a split from other initial weights, which nothing reads, are left out.
     """
     rows = rows_of(experiment)
-    rows = rows[(rows["dataset"] == dataset) & (rows["protocol"] == protocol) & (rows["seed"] == rows["split"])]
+    rows = rows[
+        (rows["dataset"] == dataset)
+        & (rows["protocol"] == protocol)
+        & (rows["seed"] == rows["split"])
+    ]
     return rows.assign(option=rows["option"].where(rows["method"] != "unfair", "unfair"))
 
 
 def values_at(rows: pd.DataFrame, option: str, lam: float, column: str) -> pd.Series:
     """Return a column of one option at one λ, indexed by split; Unfair has λ = 0 alone, whatever ``lam`` is."""
-    part = rows.loc[rows["option"] == option, ["lam", "split", column]]  # dozens of columns would be copied
+    part = rows.loc[
+        rows["option"] == option, ["lam", "split", column]
+    ]  # dozens of columns would be copied
     part = part if option == "unfair" else part[np.isclose(part["lam"], lam)]
     if part.empty:
         known = ", ".join(map(str, sorted(set(rows["option"]))))
-        raise ValueError(f"There are no rows of {option!r} at λ = {lam:g}: the options are {known}.")
+        raise ValueError(
+            f"There are no rows of {option!r} at λ = {lam:g}: the options are {known}."
+        )
     return part.groupby("split")[column].mean().astype(float)
 
 
 @query
-def option_point(experiment: str, dataset: str, option: str | dict[str, str], measure: str, lam: float = 0.0) -> Answer:
+def option_point(
+    experiment: str, dataset: str, option: str | dict[str, str], measure: str, lam: float = 0.0
+) -> Answer:
     """Return one option at one λ; ``option`` may differ between the protocols. The paper's number is a single run."""
     values = {}
     for protocol in PROTOCOLS:
@@ -165,9 +198,15 @@ def option_point(experiment: str, dataset: str, option: str | dict[str, str], me
     return answer_of_runs(values, runs=1, shared=shared, note=note, measure=kind)
 
 
-def _paired(rows: pd.DataFrame, first: str, second: str, column: str, lam: float) -> tuple[float, float, float]:
+def _paired(
+    rows: pd.DataFrame, first: str, second: str, column: str, lam: float
+) -> tuple[float, float, float]:
     """Return the mean of first − second over splits, and its 95 % interval for splits that share rows."""
-    difference = (values_at(rows, first, lam, column) - values_at(rows, second, lam, column)).dropna().to_numpy()
+    difference = (
+        (values_at(rows, first, lam, column) - values_at(rows, second, lam, column))
+        .dropna()
+        .to_numpy()
+    )
     mean, half = t_interval(difference, test_share=0.2)
     return mean, mean - half, mean + half
 
@@ -183,10 +222,15 @@ def option_lower(
         rows = option_rows(experiment, dataset=dataset, protocol=protocol)
         first, second = options[protocol]
         found = [_paired(rows, first, second, column, lam) for column in measures]
-        lower = [values_at(rows, first, lam, column) < values_at(rows, second, lam, column) for column in measures]
+        lower = [
+            values_at(rows, first, lam, column) < values_at(rows, second, lam, column)
+            for column in measures
+        ]
         share = np.all(lower, axis=0).mean()
         shown = ", ".join(f"{mean:+.3f} ({low:+.3f} to {high:+.3f})" for mean, low, high in found)
-        notes.append(f"{protocol}: {first} − {second} {shown}, lower in all of {share:.0%} of splits")
+        notes.append(
+            f"{protocol}: {first} − {second} {shown}, lower in all of {share:.0%} of splits"
+        )
         if any(low > 0 for _, low, _ in found):
             values[protocol] = False
         else:
@@ -196,7 +240,9 @@ def option_lower(
 
 
 @query
-def option_not_worse(experiment: str, dataset: str, first: str, second: str, measure: str, lams: list[float]) -> Answer:
+def option_not_worse(
+    experiment: str, dataset: str, first: str, second: str, measure: str, lams: list[float]
+) -> Answer:
     """Return whether the first option is at most a relevant difference worse than the second at every λ.
 
     A test of non-inferiority: the upper end of the paired interval must be below the relevant difference. That a test
@@ -219,7 +265,9 @@ def option_not_worse(experiment: str, dataset: str, first: str, second: str, mea
             values[protocol] = False
             notes.append(f"{protocol}: worse by a relevant difference at λ = {', '.join(worse)}")
         elif open_at:
-            values[protocol] = f"at λ = {', '.join(open_at)} the splits do not exclude that it is relevantly worse"
+            values[protocol] = (
+                f"at λ = {', '.join(open_at)} the splits do not exclude that it is relevantly worse"
+            )
             notes.append(f"{protocol}: open at λ = {', '.join(open_at)}")
         else:
             values[protocol] = True
@@ -238,7 +286,9 @@ def attributes_fall(lams: list[float], forms: dict[str, list[str]]) -> Answer:
         unfair = float(values_at(rows, "unfair", 0.0, "performance").mean())
         met = []
         for form in forms[protocol]:
-            paths = np.array([[values_at(rows, form, lam, column) for lam in lams] for column in columns])
+            paths = np.array(
+                [[values_at(rows, form, lam, column) for lam in lams] for column in columns]
+            )
             falls = bool((np.diff(paths.mean(-1), axis=1) <= 0).all())
             single = (np.diff(paths, axis=1) <= 0).all(1).mean(-1).min()
             accuracy = min(float(values_at(rows, form, lam, "performance").mean()) for lam in lams)

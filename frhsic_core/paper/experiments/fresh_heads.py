@@ -42,7 +42,13 @@ class Prediction(NamedTuple):
 
 
 def neural_heads(
-    z_train: Tensor, y_train: Tensor, z_test: Tensor, *, seeds: Sequence[int], task: str, epochs: int = EPOCHS
+    z_train: Tensor,
+    y_train: Tensor,
+    z_test: Tensor,
+    *,
+    seeds: Sequence[int],
+    task: str,
+    epochs: int = EPOCHS,
 ) -> dict[str, Prediction]:
     """Train a linear head and an MLP on every representation, all models in one loop.
 
@@ -74,7 +80,9 @@ def neural_heads(
         y = flat_y.index_select(0, rows).view(models, length)
         loss = sum(_loss(head(z).squeeze(-1), y, task).mean(-1).sum() for head in heads.values())
         assert isinstance(loss, Tensor)
-        for parameter, gradient in zip(parameters, torch.autograd.grad(loss, parameters), strict=True):
+        for parameter, gradient in zip(
+            parameters, torch.autograd.grad(loss, parameters), strict=True
+        ):
             parameter.grad = gradient
         adam.step()
         start.add_(length)
@@ -108,28 +116,37 @@ def forest_head(z_train: Tensor, y_train: Tensor, z_test: Tensor, *, task: str) 
     found = []
     for z, y, z_new in zip(_arrays(z_train), _targets(y_train, task), _arrays(z_test), strict=True):
         forest = kind(n_estimators=TREES, random_state=SEED, n_jobs=-1).fit(z, y)
-        found.append(forest.predict_proba(z_new)[:, 1] if task == "classification" else forest.predict(z_new))
+        found.append(
+            forest.predict_proba(z_new)[:, 1] if task == "classification" else forest.predict(z_new)
+        )
     value = torch.tensor(np.stack(found), dtype=torch.float64, device=z_test.device)
     # The library's label at a tie is the first class.
     return Prediction((value > 0.5).double() if task == "classification" else value, value)
 
 
-def svm_head(z_train: Tensor, y_train: Tensor, z_test: Tensor, *, task: str, rows: int = SVM_ROWS) -> Prediction:
+def svm_head(
+    z_train: Tensor, y_train: Tensor, z_test: Tensor, *, task: str, rows: int = SVM_ROWS
+) -> Prediction:
     """Fit an SVM with the radial kernel on the first rows of every representation, models side by side.
 
     The probability of a classifier comes from a logistic curve.
     """
     from joblib import Parallel, delayed
 
-    jobs = zip(_arrays(z_train[:, :rows]), _targets(y_train[:, :rows], task), _arrays(z_test), strict=True)
+    jobs = zip(
+        _arrays(z_train[:, :rows]), _targets(y_train[:, :rows], task), _arrays(z_test), strict=True
+    )
     found = Parallel(n_jobs=-1, prefer="threads")(delayed(_one_svm)(*job, task) for job in jobs)
     value, label = (
-        torch.tensor(np.stack(part), dtype=torch.float64, device=z_test.device) for part in zip(*found, strict=True)
+        torch.tensor(np.stack(part), dtype=torch.float64, device=z_test.device)
+        for part in zip(*found, strict=True)
     )
     return Prediction(label, value)
 
 
-def _one_svm(z: np.ndarray, y: np.ndarray, z_new: np.ndarray, task: str) -> tuple[np.ndarray, np.ndarray]:
+def _one_svm(
+    z: np.ndarray, y: np.ndarray, z_new: np.ndarray, task: str
+) -> tuple[np.ndarray, np.ndarray]:
     from sklearn.linear_model import LogisticRegression
     from sklearn.model_selection import KFold, cross_val_predict
     from sklearn.pipeline import make_pipeline
@@ -142,7 +159,9 @@ def _one_svm(z: np.ndarray, y: np.ndarray, z_new: np.ndarray, task: str) -> tupl
     machine = SVC().fit(z, y)
     decision = machine.decision_function(z_new)
     unseen = cross_val_predict(SVC(), z, y, cv=KFold(3), method="decision_function")
-    curve = make_pipeline(StandardScaler(), LogisticRegression(C=1e3, tol=1e-10)).fit(unseen[:, None], y)
+    curve = make_pipeline(StandardScaler(), LogisticRegression(C=1e3, tol=1e-10)).fit(
+        unseen[:, None], y
+    )
     return curve.predict_proba(decision[:, None])[:, 1], (decision > 0).astype(float)
 
 

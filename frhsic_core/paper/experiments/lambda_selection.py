@@ -52,7 +52,9 @@ def plan() -> Experiment:
     reference = [Task(dataset, "reference", "reference") for dataset in DATASETS]
     text = [Task(dataset, "text", "text") for dataset in ("crime", "compas", "adult")]
     parts = ((reference, METHODS), (text, ("unfair", "frhsic")))
-    jobs = [stacks_of(*part, GRIDS["full"], SPLITS, fractions=FRACTIONS, measure=name) for part in parts]
+    jobs = [
+        stacks_of(*part, GRIDS["full"], SPLITS, fractions=FRACTIONS, measure=name) for part in parts
+    ]
     return Experiment(name, jobs[0] + jobs[1])
 
 
@@ -68,7 +70,9 @@ def measure(trained: TrainedStack, splits: SplitStack, data: Dataset) -> dict[st
     z = torch.where(alive[:, None, None], z, 0.0)
     # One random order for each split: the rows tested are the released test's.
     n = z.shape[-2]
-    orders = [torch.randperm(n, generator=torch.Generator().manual_seed(seed)) for seed in splits.seeds]
+    orders = [
+        torch.randperm(n, generator=torch.Generator().manual_seed(seed)) for seed in splits.seeds
+    ]
     order = torch.stack(orders).to(z.device)[which][:, :TEST_ROWS]
     z = torch.take_along_dim(z, order.unsqueeze(-1), 1)
     s = torch.take_along_dim(splits.s_validation[which], order, 1)
@@ -94,7 +98,9 @@ def released_moments(k: Tensor, l: Tensor) -> tuple[Tensor, Tensor]:
 
     four = float(n * (n - 1) * (n - 2) * (n - 3))
     mean = off_diagonal(k) * off_diagonal(l) / four
-    variance = 2.0 * off_diagonal(k.square()) * off_diagonal(l.square()) / (four * (n - 4) * (n - 5))
+    variance = (
+        2.0 * off_diagonal(k.square()) * off_diagonal(l.square()) / (four * (n - 4) * (n - 5))
+    )
     return mean, variance
 
 
@@ -162,7 +168,9 @@ def _thresholds(z: Tensor, s: Tensor, *, permutations: int) -> dict[str, Tensor]
     generator = torch.Generator().manual_seed(0)
     null = permuted_statistics(center(k), center(l), permutations=permutations, generator=generator)
     # p ≤ α exactly when the statistic exceeds the m-th largest shuffled one, m = α(B + 1).
-    found["threshold_permutation"] = null.topk(int(ALPHA * (permutations + 1) + 1e-9), -1).values[..., -1]
+    found["threshold_permutation"] = null.topk(int(ALPHA * (permutations + 1) + 1e-9), -1).values[
+        ..., -1
+    ]
     found["level_released"] = (null > found["threshold_released"].unsqueeze(-1)).double().mean(-1)
     return {name: value.double().cpu() for name, value in found.items()}
 
@@ -175,7 +183,9 @@ KEYS = ["dataset", "method", "split"]
 def accepted(rows: pd.DataFrame, *, test: str, epsilon: float | None = None) -> pd.Series:
     """Return whether a test does not reject each model, or (the paper's variant) HSIC_b is below ``epsilon``."""
     kept = rows["statistic"] <= rows[f"threshold_{test}"]
-    return kept if epsilon is None else kept | (rows["statistic"] / rows["validation_rows"] < epsilon)
+    return (
+        kept if epsilon is None else kept | (rows["statistic"] / rows["validation_rows"] < epsilon)
+    )
 
 
 def selected(rows: pd.DataFrame, *, test: str, epsilon: float | None = None) -> pd.DataFrame:
@@ -189,10 +199,20 @@ def selected(rows: pd.DataFrame, *, test: str, epsilon: float | None = None) -> 
     ok = accepted(swept, test=test, epsilon=epsilon)
     # The smallest λ of those accepted, or else the largest of all.
     swept = swept.assign(satisfied=ok, order=swept["lam"].where(ok, -swept["lam"]))
-    chosen = swept.sort_values(["satisfied", "order"], ascending=[False, True]).drop_duplicates(KEYS).sort_values(KEYS)
+    chosen = (
+        swept.sort_values(["satisfied", "order"], ascending=[False, True])
+        .drop_duplicates(KEYS)
+        .sort_values(KEYS)
+    )
     # Stored values are float32; limits and means are computed in double precision.
-    chosen = chosen.astype(dict.fromkeys(["performance", "constant", "gdp_reference", "nonlinear_r2"], float))
-    p, constant, regression = chosen["performance"], chosen["constant"], chosen["task"] == "regression"
+    chosen = chosen.astype(
+        dict.fromkeys(["performance", "constant", "gdp_reference", "nonlinear_r2"], float)
+    )
+    p, constant, regression = (
+        chosen["performance"],
+        chosen["constant"],
+        chosen["task"] == "regression",
+    )
     base = unfair.loc[pd.MultiIndex.from_frame(chosen[["dataset", "split"]])].to_numpy(float)
     columns = [*KEYS, "lam", "satisfied", "performance", "gdp_reference", "nonlinear_r2"]
     return chosen[columns].assign(
@@ -241,7 +261,9 @@ def chosen_elsewhere(rows: pd.DataFrame) -> pd.DataFrame:
     return pd.concat(tables, ignore_index=True)
 
 
-def _each_protocol(datasets: list[str], answer: Callable[[pd.DataFrame], tuple[Any, Any, str]]) -> Answer:
+def _each_protocol(
+    datasets: list[str], answer: Callable[[pd.DataFrame], tuple[Any, Any, str]]
+) -> Answer:
     """Answer from the rows of FRHSIC and Unfair in each protocol."""
     values = {}
     spreads = {}
@@ -266,14 +288,22 @@ def selected_end(datasets: list[str], end: str) -> Answer:
         table = selected(rows, test="released")
         reduce = np.nanmin if end == "min" else np.nanmax
         # A split on which nothing is accepted selects nothing; an experiment in which none does has no end.
-        lams = [part["lam"].where(part["satisfied"]).to_numpy() for _, part in table.groupby("dataset")]
+        lams = [
+            part["lam"].where(part["satisfied"]).to_numpy() for _, part in table.groupby("dataset")
+        ]
         rng = np.random.default_rng(0)
         drawn = np.concatenate([lam[rng.integers(0, len(lam), (DRAWS, 3))] for lam in lams], axis=1)
         ends = reduce(drawn[~np.isnan(drawn).all(1)], axis=1)
         low, high = np.quantile(ends, [TAIL, 1.0 - TAIL], method="nearest")
         counts = table["lam"].where(table["satisfied"]).value_counts(dropna=False).sort_index()
-        shown = ", ".join(f"{'none' if np.isnan(lam) else f'{lam:g}'} ×{n}" for lam, n in counts.items())
-        return float(np.quantile(ends, 0.5, method="nearest")), (float(low), float(high)), f"selected {shown}"
+        shown = ", ".join(
+            f"{'none' if np.isnan(lam) else f'{lam:g}'} ×{n}" for lam, n in counts.items()
+        )
+        return (
+            float(np.quantile(ends, 0.5, method="nearest")),
+            (float(low), float(high)),
+            f"selected {shown}",
+        )
 
     return _each_protocol(datasets, answer)
 
@@ -297,7 +327,10 @@ def rejects_everywhere(dataset: str) -> Answer:
 
     def answer(rows: pd.DataFrame) -> tuple[bool, None, str]:
         part = rows[rows["method"] == "frhsic"]
-        rejected = {name: (~accepted(part, test=name)).sum() for name in ("released", "gamma", "permutation")}
+        rejected = {
+            name: (~accepted(part, test=name)).sum()
+            for name in ("released", "gamma", "permutation")
+        }
         note = f"rejected of {len(part)}: {', '.join(f'{name} {count}' for name, count in rejected.items())}"
         return bool(rejected["released"] == len(part)), None, note
 
@@ -311,6 +344,10 @@ def selection_gdp_near_zero(dataset: str, lam: float) -> Answer:
     def answer(rows: pd.DataFrame) -> tuple[bool, None, str]:
         part = rows[(rows["method"] == "frhsic") & np.isclose(rows["lam"], lam)]
         gdp = part["gdp_reference"].astype(float)
-        return bool(gdp.mean() <= 0.05), None, f"mean {gdp.mean():.3f}, from {gdp.min():.3f} to {gdp.max():.3f}"
+        return (
+            bool(gdp.mean() <= 0.05),
+            None,
+            f"mean {gdp.mean():.3f}, from {gdp.min():.3f} to {gdp.max():.3f}",
+        )
 
     return _each_protocol([dataset], answer)

@@ -41,13 +41,39 @@ ALPHA = 0.05
 # α(B + 1) is a whole number, so that the exact tests have level α and not a little less.
 PERMUTATIONS = 199
 LAWS = ("normal", "cauchy", "discrete", "lognormal")
-ALTERNATIVES = ("linear", "sin 1", "sin 2", "sin 3", "sin 4", "heteroscedastic", "circle", "high-dimensional")
+ALTERNATIVES = (
+    "linear",
+    "sin 1",
+    "sin 2",
+    "sin 3",
+    "sin 4",
+    "heteroscedastic",
+    "circle",
+    "high-dimensional",
+)
 TESTS = ("gamma", "spectral", "permutation", "aggregated", "dcor", "ksg", "kci")
 _NEIGHBORS = 5
-WIDTHS = (8.0, 4.0, 2.0, 1.0, 0.5, 0.25, 0.125, 0.0625)  # of one kernel on Z and of one on S, in median bandwidths
+WIDTHS = (
+    8.0,
+    4.0,
+    2.0,
+    1.0,
+    0.5,
+    0.25,
+    0.125,
+    0.0625,
+)  # of one kernel on Z and of one on S, in median bandwidths
 # Samples (Z, S, C). In the first group Z ⟂ S | C, in the second it is not.
 GIVEN = {
-    "given level": ("labels", "linear", "sine", "heteroscedastic", "three columns", "skewed", "mixed"),
+    "given level": (
+        "labels",
+        "linear",
+        "sine",
+        "heteroscedastic",
+        "three columns",
+        "skewed",
+        "mixed",
+    ),
     "given power": ("labels alike", "labels opposite", "alike", "opposite", "square", "wave"),
 }
 GIVEN_SIZES = (100, 400)
@@ -67,10 +93,22 @@ def plan_levels_and_power() -> Experiment:
     units: tuple[Unit, ...] = ()
     for kind, laws, sizes, tests, draws in (
         ("level", LAWS, (50, 200, 1000), ("gamma", "spectral", "permutation", "aggregated"), 2000),
-        ("level", LAWS, 2000, "aggregated", 2000),  # of this size the aggregated test permutes bins of rows
+        (
+            "level",
+            LAWS,
+            2000,
+            "aggregated",
+            2000,
+        ),  # of this size the aggregated test permutes bins of rows
         ("power", ALTERNATIVES, (200, 500), ("permutation", "aggregated", "dcor"), 500),
         ("power", ALTERNATIVES, 200, "one kernel", 1000),
-        ("power", ALTERNATIVES, (200, 500), "ksg", 200),  # the information of every permuted sample is slow
+        (
+            "power",
+            ALTERNATIVES,
+            (200, 500),
+            "ksg",
+            200,
+        ),  # the information of every permuted sample is slow
     ):
         some = {"kind": kind, "law": laws, "n": sizes, "test": tests, "draws": draws}
         units += units_of("levels_and_power", **some, permutations=PERMUTATIONS)
@@ -78,7 +116,9 @@ def plan_levels_and_power() -> Experiment:
         given = {"kind": kind, "law": cases, "permutations": PERMUTATIONS}
         measured = {"n": GIVEN_SIZES, "test": ("aggregated", "gamma"), "draws": GIVEN_DRAWS[kind]}
         units += units_of("levels_and_power", **given, **measured)
-        if kind == "given level":  # of this size blocks of rows share a sign, or bins of rows are permuted
+        if (
+            kind == "given level"
+        ):  # of this size blocks of rows share a sign, or bins of rows are permuted
             units += units_of("levels_and_power", **given, test="aggregated", n=2000, draws=400)
     for kind, cases in GIVEN.items():  # last: they need causal-learn
         given = {"kind": kind, "law": cases, "n": GIVEN_SIZES[0], "test": "kci"}
@@ -109,7 +149,9 @@ def measure_unit_levels_and_power(unit: dict[str, Any], device: str) -> list[dic
     return [{"rejected": rejected, "rate": rejected / draws}]
 
 
-def _one_kernel(unit: dict[str, Any], seed: int, generator: torch.Generator) -> list[dict[str, Any]]:
+def _one_kernel(
+    unit: dict[str, Any], seed: int, generator: torch.Generator
+) -> list[dict[str, Any]]:
     """Return how many draws a test with one Gaussian kernel on Z and one on S rejects, for all pairs of ``WIDTHS``.
 
     A pair that is chosen by its rejections in the second half of the draws has no advantage in the first.
@@ -123,15 +165,25 @@ def _one_kernel(unit: dict[str, Any], seed: int, generator: torch.Generator) -> 
     rows = torch.arange(unit["n"], device=generator.device)
     count = torch.zeros(2, len(WIDTHS), len(WIDTHS), dtype=torch.long, device=rows.device)
     for draw in range(unit["draws"]):
-        pair = [(resolve_kernel(None, x), x.to(rows.device)) for x in _sample(unit["law"], len(rows), seed + draw)]
+        pair = [
+            (resolve_kernel(None, x), x.to(rows.device))
+            for x in _sample(unit["law"], len(rows), seed + draw)
+        ]
         grams = [torch.stack([wide(x) for wide in scaled(kernel, WIDTHS)]) for kernel, x in pair]
         k, l = (within_groups(gram, [rows]) for gram in grams)
-        orders = random_orders(unit["permutations"], len(rows), generator)  # the first is the identity
+        orders = random_orders(
+            unit["permutations"], len(rows), generator
+        )  # the first is the identity
         moved = (l[:, order[:, :, None], order[:, None]].flatten(2) for order in orders.split(25))
         values = torch.cat([torch.einsum("ai,bpi->pab", k.flatten(1), part) for part in moved])
-        count[draw // half] += (values >= values[0] * (1 - 1e-7)).double().mean(0) <= ALPHA * (1 + 1e-12)
+        count[draw // half] += (values >= values[0] * (1 - 1e-7)).double().mean(0) <= ALPHA * (
+            1 + 1e-12
+        )
     pairs = zip(product(WIDTHS, WIDTHS), *count.flatten(1).tolist(), strict=True)
-    return [{"width_z": a, "width_s": b, "rejected": r, "rate": r / half, "elsewhere": e} for (a, b), r, e in pairs]
+    return [
+        {"width_z": a, "width_s": b, "rejected": r, "rate": r / half, "elsewhere": e}
+        for (a, b), r, e in pairs
+    ]
 
 
 def _sample(law: str, n: int, seed: int) -> tuple[Tensor, Tensor]:
@@ -212,13 +264,22 @@ def _sample_given(law: str, n: int, seed: int) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def _pvalues(
-    test: str, z: Tensor, s: Tensor, permutations: int, generator: torch.Generator, given: Tensor | None = None
+    test: str,
+    z: Tensor,
+    s: Tensor,
+    permutations: int,
+    generator: torch.Generator,
+    given: Tensor | None = None,
 ) -> Tensor:
     """Return the p-values of a batch of samples."""
     from frhsic_core.joint import hsic_test
     from frhsic_core.kernels import Distance
 
-    options: dict[str, Any] = {"n_permutations": permutations, "random_state": generator, "alpha": ALPHA}
+    options: dict[str, Any] = {
+        "n_permutations": permutations,
+        "random_state": generator,
+        "alpha": ALPHA,
+    }
     if test == "kci":
         assert given is not None
         return _kci(z, s, given)
@@ -226,8 +287,12 @@ def _pvalues(
         return hsic_test(z, s, given=given, method=test, **options).pvalue
     if test == "ksg":
         return _information(z, s, permutations, generator)
-    if test == "dcor":  # with permutations, distance correlation and covariance give the same p-value
-        return hsic_test(z, s, method="permutation", kernel_z=Distance(), kernel_s=Distance(), **options).pvalue
+    if (
+        test == "dcor"
+    ):  # with permutations, distance correlation and covariance give the same p-value
+        return hsic_test(
+            z, s, method="permutation", kernel_z=Distance(), kernel_s=Distance(), **options
+        ).pvalue
     return hsic_test(z, s, method=test, **options).pvalue
 
 
@@ -237,12 +302,19 @@ def _information(z: Tensor, s: Tensor, permutations: int, generator: torch.Gener
     from frhsic_core.joint._information import mutual_information, standardized
 
     keys = torch.rand(
-        permutations, len(s), s.shape[1], generator=generator, device=generator.device, dtype=torch.float64
+        permutations,
+        len(s),
+        s.shape[1],
+        generator=generator,
+        device=generator.device,
+        dtype=torch.float64,
     )
     order = keys.argsort(-1).to(s.device)
     unit = standardized(s, seed=1)[..., 0]
     moved = torch.cat([unit.unsqueeze(0), unit.expand_as(order).gather(-1, order)])
-    values = mutual_information(standardized(z), moved.unsqueeze(-1), k=_NEIGHBORS, standardize=False)
+    values = mutual_information(
+        standardized(z), moved.unsqueeze(-1), k=_NEIGHBORS, standardize=False
+    )
     return (values >= values[0] - 1e-12).double().mean(0)
 
 
@@ -252,7 +324,9 @@ def _kci(z: Tensor, s: Tensor, given: Tensor) -> Tensor:
     from causallearn.utils.KCI.KCI import KCI_CInd
 
     samples = zip(z.cpu().numpy(), s.cpu().numpy(), given.cpu().numpy(), strict=True)
-    return torch.tensor([float(KCI_CInd().compute_pvalue(*sample)[0]) for sample in samples], dtype=torch.float64)
+    return torch.tensor(
+        [float(KCI_CInd().compute_pvalue(*sample)[0]) for sample in samples], dtype=torch.float64
+    )
 
 
 def rates(rows: pd.DataFrame, kind: str) -> pd.DataFrame:
@@ -262,7 +336,9 @@ def rates(rows: pd.DataFrame, kind: str) -> pd.DataFrame:
     laws = {law: i for i, law in enumerate(order)}
     table = part.pivot_table(index=["law", "n"], columns="test", values="rate", sort=False)
     tests = [test for test in TESTS if test in table]
-    return table[tests].sort_index(key=lambda index: index.map(lambda value: laws.get(value, value)))
+    return table[tests].sort_index(
+        key=lambda index: index.map(lambda value: laws.get(value, value))
+    )
 
 
 def plan_audit_coverage() -> Experiment:
@@ -270,7 +346,9 @@ def plan_audit_coverage() -> Experiment:
     name = "audit_coverage"
     sizes = {"n": (200, 2000, 20_000), "draws": 200}
     units = units_of(name, kind="curve", law=ATTRIBUTES, shape=SHAPES, score="probability", **sizes)
-    units += units_of(name, kind="curve", law=("ages", "Cauchy"), shape=("flat", "slope"), score="hard", **sizes)
+    units += units_of(
+        name, kind="curve", law=("ages", "Cauchy"), shape=("flat", "slope"), score="hard", **sizes
+    )
     return Experiment(name, units)
 
 
@@ -291,7 +369,11 @@ def attribute(law: str, n: int, generator: np.random.Generator) -> Array:
 
 def conditional_mean(law: str, shape: str, s: Array) -> Array:
     """Return E[score | S = s]."""
-    x = {"ages": (s - 40.0) / 15.0, "Cauchy": s / 2.0, "log-normal": np.log(s) / 1.2 if law == "log-normal" else s}
+    x = {
+        "ages": (s - 40.0) / 15.0,
+        "Cauchy": s / 2.0,
+        "log-normal": np.log(s) / 1.2 if law == "log-normal" else s,
+    }
     t = 2.5 * np.tanh(x.get(law, s) / 2.5)
     height = {
         "flat": np.zeros_like(t),
@@ -346,7 +428,9 @@ def measure_unit_audit_coverage(unit: dict[str, Any], device: str) -> list[dict[
 def coverage(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the share of draws in which band and interval contain the truth, and the width of the interval."""
     table = rows[["score", "law", "shape", "n"]].assign(
-        band=rows["band"] / rows["draws"], interval=rows["interval"] / rows["draws"], width=rows["width"]
+        band=rows["band"] / rows["draws"],
+        interval=rows["interval"] / rows["draws"],
+        width=rows["width"],
     )
     return table.sort_values(["score", "law", "shape", "n"], ignore_index=True)
 
@@ -366,7 +450,9 @@ def plan_bound_coverage() -> Experiment:
         units += units_of(name, measure=measure, **sizes, law=laws, score=scored, groups=groups)
     sources = ("Gaussian pair, 0", "Gaussian pair, 0.5", *PAPER_DATASETS)
     for n, draws in (((100, 1000, 10_000), 400), (100_000, 60)):
-        units += units_of(name, measure="hsic, variance", n=n, draws=draws, law=sources, score="", groups=0)
+        units += units_of(
+            name, measure="hsic, variance", n=n, draws=draws, law=sources, score="", groups=0
+        )
     return Experiment(name, units)
 
 
@@ -454,8 +540,12 @@ def measure_unit_bound_coverage(unit: dict[str, Any], device: str) -> list[dict[
 
     truth = bound_truth(unit)
     kernel = Gaussian(BANDWIDTH)
-    measure, _, method = unit["measure"].partition(", ")  # both bounds of HSIC have the same samples
-    seed = zlib.crc32(f"{measure} {unit['law']} {unit['score']} {unit['groups']} {unit['n']}".encode())
+    measure, _, method = unit["measure"].partition(
+        ", "
+    )  # both bounds of HSIC have the same samples
+    seed = zlib.crc32(
+        f"{measure} {unit['law']} {unit['score']} {unit['groups']} {unit['n']}".encode()
+    )
     delta = 1.0 - COVERAGE
     edges = np.arange(1, unit["groups"]) / max(unit["groups"], 1)
     bounds, estimates = [], []
@@ -486,10 +576,17 @@ def bound_table(rows: pd.DataFrame) -> pd.DataFrame:
 
     The ratio is that of the means, over the distributions in which the truth is not zero.
     """
-    rows = rows.assign(coverage=rows["covered"] / rows["draws"], alone=rows["estimate_covers"] / rows["draws"])
-    rows["ratio"] = np.where(rows["truth"] > 1e-12, rows["bound"] / rows["truth"].clip(lower=1e-12), np.nan)
+    rows = rows.assign(
+        coverage=rows["covered"] / rows["draws"], alone=rows["estimate_covers"] / rows["draws"]
+    )
+    rows["ratio"] = np.where(
+        rows["truth"] > 1e-12, rows["bound"] / rows["truth"].clip(lower=1e-12), np.nan
+    )
     grouped = rows.groupby(["measure", "n"])
     table = grouped.agg(
-        settings=("covered", "size"), coverage=("coverage", "min"), alone=("alone", "min"), ratio=("ratio", "mean")
+        settings=("covered", "size"),
+        coverage=("coverage", "min"),
+        alone=("alone", "min"),
+        ratio=("ratio", "mean"),
     )
     return table.reset_index()

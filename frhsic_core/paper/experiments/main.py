@@ -63,15 +63,21 @@ def plan() -> Experiment:
     It trains the reference protocol on the reference's data, Crime also with the other attribute in each protocol, then
     the text's protocol on the text's data.
     """
-    text, reference = ([Task(name, protocol, protocol) for name in DATASETS] for protocol in PROTOCOLS)
+    text, reference = (
+        [Task(name, protocol, protocol) for name in DATASETS] for protocol in PROTOCOLS
+    )
     crossed = [Task("crime", "text", "reference"), Task("crime", "reference", "text")]
-    return Experiment("main", stacks_of(reference + crossed + text, METHODS, GRIDS["full"], SPLITS["full"]))
+    return Experiment(
+        "main", stacks_of(reference + crossed + text, METHODS, GRIDS["full"], SPLITS["full"])
+    )
 
 
 def plan_live() -> Experiment:
     """Return two methods on a small sample of the synthetic law: what a cell of the chapter trains again."""
     small = Task("synthetic", "text", "reference", (("n", 2000),))
-    return Experiment("live", stacks_of([small], ("unfair", "frhsic"), (1.0, 10.0), SPLITS["full"], epochs=40))
+    return Experiment(
+        "live", stacks_of([small], ("unfair", "frhsic"), (1.0, 10.0), SPLITS["full"], epochs=40)
+    )
 
 
 def pareto_table(
@@ -94,11 +100,19 @@ def pareto_table(
         if (part["method"] == "unfair").all() or not (part["method"] == "unfair").any():
             continue
         sweep = Frontiers.from_rows(
-            named(part), methods=methods, dependence=dependence, unequal_grids=unequal_grids, name="name"
+            named(part),
+            methods=methods,
+            dependence=dependence,
+            unequal_grids=unequal_grids,
+            name="name",
         )
         summary = sweep.summary(resamples=resamples)
         found.append(pd.concat([pd.DataFrame([key] * len(summary), columns=KEYS), summary], axis=1))
-    return pd.concat(found, ignore_index=True) if found else pd.DataFrame(columns=[*KEYS, "method", "naup"])
+    return (
+        pd.concat(found, ignore_index=True)
+        if found
+        else pd.DataFrame(columns=[*KEYS, "method", "naup"])
+    )
 
 
 def beside_paper(table: pd.DataFrame) -> pd.DataFrame:
@@ -107,7 +121,9 @@ def beside_paper(table: pd.DataFrame) -> pd.DataFrame:
     dCor stands in the paper's Pareto summary only, which prints no nAUP. A variant of Crime whose attribute the paper's
     code did not use has no printed value.
     """
-    printed = paper_table("tab:real_data").combine_first(paper_table("tab:pareto_summary").drop(columns="naup"))
+    printed = paper_table("tab:real_data").combine_first(
+        paper_table("tab:pareto_summary").drop(columns="naup")
+    )
     printed = printed.add_prefix("paper_").reset_index()
     joined = table.merge(printed, on=["dataset", "method"], how="left")
     other = (joined["dataset"] == "crime") & (joined["variant"] != "reference")
@@ -119,7 +135,11 @@ def beside_paper(table: pd.DataFrame) -> pd.DataFrame:
 def frontiers(dataset: str, protocol: str, *, methods: tuple[str, ...] = MAIN_METHODS) -> Frontiers:
     """Return the sweeps of our runs of one dataset and protocol, the same nine λ for every method."""
     rows = rows_of("main")
-    part = rows[(rows["dataset"] == dataset) & (rows["protocol"] == protocol) & (rows["variant"] == protocol)]
+    part = rows[
+        (rows["dataset"] == dataset)
+        & (rows["protocol"] == protocol)
+        & (rows["variant"] == protocol)
+    ]
     return Frontiers.from_rows(part, methods=methods)
 
 
@@ -132,9 +152,18 @@ def shared_noise(dataset: str, protocol: str, measure: str) -> float:
     over five: its 90 % quantile over all cells by that of a normal variable, at most 1.
     """
     rows = main_rows(protocol)
-    cells = rows[rows["dataset"] == dataset].groupby(["method", "lam", "split"])[measure].mean().unstack("split")
+    cells = (
+        rows[rows["dataset"] == dataset]
+        .groupby(["method", "lam", "split"])[measure]
+        .mean()
+        .unstack("split")
+    )
     stored = reference_sweep()
-    theirs = stored[stored["dataset"] == dataset].set_index(["method", "lam"])[measure].reindex(cells.index)
+    theirs = (
+        stored[stored["dataset"] == dataset]
+        .set_index(["method", "lam"])[measure]
+        .reindex(cells.index)
+    )
     known = theirs.notna().to_numpy()
     runs = cells.to_numpy(float)[known]
     distance = np.abs(theirs.to_numpy(float)[known] - runs[:, :RUNS].mean(1))
@@ -149,14 +178,20 @@ def shared_noise(dataset: str, protocol: str, measure: str) -> float:
 SUMMARY_ROWS = ("performance", "gdp_reference", "gdp_reference")
 
 
-def summarized(dataset: str, protocol: str, shares: tuple[np.ndarray, np.ndarray]) -> dict[str, np.ndarray]:
+def summarized(
+    dataset: str, protocol: str, shares: tuple[np.ndarray, np.ndarray]
+) -> dict[str, np.ndarray]:
     """Return matched points and areas by method, ``(3, draws)``, for weights of the splits; of Unfair its one model."""
-    sweep, wide = (frontiers(dataset, protocol, methods=methods) for methods in (MAIN_METHODS, PARETO_METHODS))
+    sweep, wide = (
+        frontiers(dataset, protocol, methods=methods) for methods in (MAIN_METHODS, PARETO_METHODS)
+    )
     place = wide.matched(*shares)
     points = np.stack([taken(values, place) for values in wide.means(*shares)[:2]])
     columns = dict(zip(sweep.methods, sweep.areas(*shares).T, strict=True))
     nothing = np.full(len(shares[0]), np.nan)
-    found = {m: np.stack([*points[..., i], columns.get(m, nothing)]) for i, m in enumerate(wide.methods)}
+    found = {
+        m: np.stack([*points[..., i], columns.get(m, nothing)]) for i, m in enumerate(wide.methods)
+    }
     return {"unfair": np.stack([*wide.means(*shares)[2:], nothing]), **found}
 
 
@@ -226,7 +261,9 @@ def matched(dataset: str, method: str, measure: str, scale: float = 1.0) -> Answ
 @query
 def no_matched(dataset: str, method: str) -> Answer:
     """Return which share of five-split means has no matched point."""
-    shares = {name: float(np.isnan(summaries(dataset, name)[1][method][0]).mean()) for name in PROTOCOLS}
+    shares = {
+        name: float(np.isnan(summaries(dataset, name)[1][method][0]).mean()) for name in PROTOCOLS
+    }
     return Answer(shares, note=data_note(dataset))
 
 
@@ -238,7 +275,12 @@ def area(dataset: str, method: str) -> Answer:
 
 @query
 def point(
-    dataset: str, method: str, measure: str, lam: float | None = None, runs: int = RUNS, scale: float = 1.0
+    dataset: str,
+    method: str,
+    measure: str,
+    lam: float | None = None,
+    runs: int = RUNS,
+    scale: float = 1.0,
 ) -> Answer:
     """Return one model of the sweep: at ``lam``, or without it at the λ with the lowest mean GDP."""
     values = {}
@@ -246,7 +288,9 @@ def point(
         rows = main_rows(protocol)
         rows = rows[(rows["dataset"] == dataset) & (rows["method"] == method)]
         at = rows.groupby("lam")["gdp_reference"].mean().idxmin() if lam is None else lam
-        values[protocol] = scale * rows[rows["lam"] == at].groupby("split")[measure].mean().to_numpy(float)
+        values[protocol] = scale * rows[rows["lam"] == at].groupby("split")[
+            measure
+        ].mean().to_numpy(float)
     shared = {protocol: shared_noise(dataset, protocol, measure) for protocol in PROTOCOLS}
     note = _note(dataset, float(values["reference"][:runs].mean()), runs=runs)
     named = "performance" if measure == "performance" else "gdp"
@@ -351,7 +395,10 @@ def equivalence(rows: pd.DataFrame, quantity: str) -> dict[str, int]:
     table = compare_all(pairs)
     table = table[(table["dataset"] != "crime") | (quantity == "dependence")]
     small = table[table["mean"].abs() <= TOLERANCES[quantity]]
-    resolved = {"resolved": small["p_holm"] < 0.05, "resolved_corrected": small["p_corrected_holm"] < 0.05}
+    resolved = {
+        "resolved": small["p_holm"] < 0.05,
+        "resolved_corrected": small["p_corrected_holm"] < 0.05,
+    }
     return {"within": len(small)} | {name: int(found.sum()) for name, found in resolved.items()}
 
 
@@ -370,7 +417,9 @@ def spread_and_pairs(measure: str) -> Answer:
         found = []
         for dataset in titles:
             sweep = frontiers(dataset, protocol)
-            chosen = np.stack([getattr(sweep, measure)[i, j] for i, j in enumerate(sweep.matched()) if j >= 0])
+            chosen = np.stack(
+                [getattr(sweep, measure)[i, j] for i, j in enumerate(sweep.matched()) if j >= 0]
+            )
             found.append(float(np.median(chosen.std(-1, ddof=1) * FIVE_RANGE)))
         values[protocol] = tuple(found)
         counts = equivalence(main_rows(protocol), measure)
@@ -379,7 +428,11 @@ def spread_and_pairs(measure: str) -> Answer:
             f"paired tests, {counts['resolved_corrected']} by the corrected one"
         )
     names = list(titles.values())
-    narrow = [name for i, name in enumerate(names) if min(values[p][i] for p in PROTOCOLS) < TOLERANCES[measure]]
+    narrow = [
+        name
+        for i, name in enumerate(names)
+        if min(values[p][i] for p in PROTOCOLS) < TOLERANCES[measure]
+    ]
     below = f"narrower than the tolerance on {', '.join(narrow)} alone; " if narrow else ""
     order = f"{', '.join(names)}: largest minus smallest of five splits, on average"
     return Answer(values, note=f"{order}; {below}{'; '.join(notes)}")

@@ -72,13 +72,23 @@ def measure_unit_simple_remedies(unit: dict[str, Any], device: str) -> list[dict
             # The random features of the kernel eraser are made for linear models, and boosting on them is slow.
             if key == "encoder" or (key, learner) == ("kernel_eraser", "boosting"):
                 continue
-            found = fit_predict(key, learner, STRENGTHS, train, test, plain, task=splits.task, seed=0)
+            found = fit_predict(
+                key, learner, STRENGTHS, train, test, plain, task=splits.task, seed=0
+            )
             for strength, predicted, _ in found:
                 output = predicted if splits.task == "regression" else logits(predicted)
                 measured = prediction_metrics(
-                    torch.from_numpy(output), splits.y_test[0], splits.s_test[0][:, None], task=splits.task
+                    torch.from_numpy(output),
+                    splits.y_test[0],
+                    splits.s_test[0][:, None],
+                    task=splits.task,
                 )
-                row = {"method": key, "learner": learner, "strength": strength, "needs_s": remedy.needs_s}
+                row = {
+                    "method": key,
+                    "learner": learner,
+                    "strength": strength,
+                    "needs_s": remedy.needs_s,
+                }
                 numbers = {name: round(measured[name].item(), 6) for name in KEPT}
                 rows.append(row | {"task": splits.task} | numbers)
     return rows
@@ -98,7 +108,11 @@ def sweep_rows() -> pd.DataFrame:
     narrow = best[best["option"] == "narrow"]
     test = stored_rows("recommended_test")
     test = test[test["option"] == RECOMMENDED.partition(":")[2]]
-    parts = [main.assign(name=main["method"]), narrow.assign(name=narrow["method"]), test.assign(name=WHITENED)]
+    parts = [
+        main.assign(name=main["method"]),
+        narrow.assign(name=narrow["method"]),
+        test.assign(name=WHITENED),
+    ]
     rows = pd.concat(parts, ignore_index=True)
     return rows.assign(setting=rows["option"].astype(str) + rows["lam"].map(" {:g}".format))
 
@@ -115,7 +129,9 @@ def matched(rows: pd.DataFrame, measure: str) -> pd.DataFrame:
         unfair = part[part["name"] == "unfair"].set_index("split")
         for _, own in part.groupby("name", sort=False):
             indexed = own.set_index(["setting", "split"], drop=False)
-            score, dependence = (indexed[column].unstack("split") for column in ("performance", measure))
+            score, dependence = (
+                indexed[column].unstack("split") for column in ("performance", measure)
+            )
             whole = score.columns[score.notna().all() & dependence.notna().all()]
             base = unfair.loc[whole]
             kept = [values[whole].to_numpy().T for values in (score, dependence)]
@@ -125,7 +141,9 @@ def matched(rows: pd.DataFrame, measure: str) -> pd.DataFrame:
             if (place < 0).any():
                 continue
             rows_of = indexed.loc[list(zip(score.index[place], whole, strict=True))]
-            found.append(rows_of.assign(share=rows_of[measure].to_numpy() / base[measure].to_numpy()))
+            found.append(
+                rows_of.assign(share=rows_of[measure].to_numpy() / base[measure].to_numpy())
+            )
     return pd.concat(found, ignore_index=True)
 
 
@@ -161,16 +179,24 @@ def draw() -> Figure:
     import matplotlib.pyplot as plt
 
     rows = sweep_rows()
-    found = {m: compared_with_best(matched(rows, m), m).set_index(["name", "dataset"]) for m in SHOWN}
-    shares = pd.concat([table["share"].unstack("dataset") for table in found.values()], axis=1).drop(index="unfair")
+    found = {
+        m: compared_with_best(matched(rows, m), m).set_index(["name", "dataset"]) for m in SHOWN
+    }
+    shares = pd.concat(
+        [table["share"].unstack("dataset") for table in found.values()], axis=1
+    ).drop(index="unfair")
     names = list(shares.clip(upper=1.0).fillna(1.0).mean(axis=1).sort_values(kind="stable").index)
     datasets = list(SWEEP_DATASETS)
-    figure, axes = plt.subplots(1, 2, figsize=(7.6, 1.3 + 0.29 * len(names)), sharey=True, layout="constrained")
+    figure, axes = plt.subplots(
+        1, 2, figsize=(7.6, 1.3 + 0.29 * len(names)), sharey=True, layout="constrained"
+    )
     for axis, (measure, words) in zip(axes, SHOWN.items(), strict=True):
         table = found[measure]
         values = table["share"].unstack("dataset").reindex(index=names, columns=datasets)
         axis.set_facecolor("0.9")
-        image = axis.imshow(100 * values.to_numpy(float), cmap="OrRd", vmin=0, vmax=100, aspect="auto")
+        image = axis.imshow(
+            100 * values.to_numpy(float), cmap="OrRd", vmin=0, vmax=100, aspect="auto"
+        )
         for i, name in enumerate(names):
             for j, dataset in enumerate(datasets):
                 value = values.iloc[i, j]
@@ -181,7 +207,9 @@ def draw() -> Figure:
                           weight="normal" if table.loc[(name, dataset), "worse"] else "bold",
                           color="white" if value > 0.7 else "black")  # fmt: skip
         axis.set_title(words, fontsize=10)
-        axis.set_xticks(range(len(datasets)), labels(datasets).values(), fontsize=8, rotation=30, ha="right")
+        axis.set_xticks(
+            range(len(datasets)), labels(datasets).values(), fontsize=8, rotation=30, ha="right"
+        )
         axis.set_yticks(range(len(names)), [label(name) for name in names], fontsize=8)
         axis.tick_params(length=0)
     figure.colorbar(image, ax=axes, shrink=0.7, label="% of Unfair's dependence", pad=0.01)
@@ -221,7 +249,9 @@ def compared(matched: pd.DataFrame) -> pd.DataFrame:
             for simple in FAMILIES.values():
                 if {trained, simple} <= set(wide.columns):
                     difference = (wide[simple] - wide[trained]).dropna().to_numpy()
-                    pairs.append(({"dataset": dataset, "trained": trained, "simple": simple}, difference))
+                    pairs.append(
+                        ({"dataset": dataset, "trained": trained, "simple": simple}, difference)
+                    )
     table = compare_all(pairs)
     return table.assign(verdict=table["verdict_corrected"])
 

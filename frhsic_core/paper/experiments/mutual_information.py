@@ -13,7 +13,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from frhsic_core.paper.claims.answers import RUNS, Answer, answer_of_runs, data_note, joined, query, rows_of
+from frhsic_core.paper.claims.answers import (
+    RUNS,
+    Answer,
+    answer_of_runs,
+    data_note,
+    joined,
+    query,
+    rows_of,
+)
 from frhsic_core.paper.experiments import DATASETS, GRIDS, METHODS, SPLITS
 from frhsic_core.paper.experiments.comparison import t_interval
 from frhsic_core.paper.experiments.main import pareto_table
@@ -67,7 +75,9 @@ def measure(trained: TrainedStack, splits: SplitStack, data: Dataset) -> dict[st
     }
     for name, view in (("standardised", components), ("probe", guess)):
         found[f"mi_{name}"] = mutual_information(standardized(view, seed=1), unit, **options)
-    return {name: torch.where(alive, value, torch.nan).cpu().numpy() for name, value in found.items()}
+    return {
+        name: torch.where(alive, value, torch.nan).cpu().numpy() for name, value in found.items()
+    }
 
 
 def principal_components(z: Tensor) -> Tensor:
@@ -123,7 +133,11 @@ def information_gap(rows: pd.DataFrame, name: str) -> pd.DataFrame:
         if {"frhsic", "reg_gdp"} <= set(wide.columns):
             gap = (wide["frhsic"] - wide["reg_gdp"]).to_numpy(float)
             mean, half = t_interval(gap)
-            line = {"dataset": dataset, "frhsic": wide["frhsic"].mean(), "reg_gdp": wide["reg_gdp"].mean()}
+            line = {
+                "dataset": dataset,
+                "frhsic": wide["frhsic"].mean(),
+                "reg_gdp": wide["reg_gdp"].mean(),
+            }
             line |= {"gap": mean, "low": mean - half, "high": mean + half}
             lines.append(line | {"lower in": int((gap < 0).sum()), "splits": len(gap)})
     return pd.DataFrame(lines)
@@ -157,9 +171,13 @@ def information_lower(datasets: list[str]) -> Answer:
         above = int((gap["low"] > 0).sum())
         answers[column] = below == len(gap)
         if not above and below < len(gap):
-            answers[column] = f"lower beyond chance on {below} of {len(gap)} datasets, higher on none"
+            answers[column] = (
+                f"lower beyond chance on {below} of {len(gap)} datasets, higher on none"
+            )
         means = int((gap["gap"] < 0).sum())
-        notes.append(f"{column}: lower on {means} of {len(gap)}, beyond chance {below}, higher {above}")
+        notes.append(
+            f"{column}: lower on {means} of {len(gap)}, beyond chance {below}, higher {above}"
+        )
     return Answer({"any": answers["mi_reference"]}, note="; ".join(notes))
 
 
@@ -168,12 +186,16 @@ def information_vanishes(methods: list[str]) -> Answer:
     """Return whether each method has a model whose estimate is zero while its GDP is above half of Unfair's."""
     rows = rows_of("mutual_information")
     means = (
-        rows.groupby(["dataset", "method", "lam"])[["mi_reference", "mi_probe", "gdp_reference"]].mean().reset_index()
+        rows.groupby(["dataset", "method", "lam"])[["mi_reference", "mi_probe", "gdp_reference"]]
+        .mean()
+        .reset_index()
     )
     unfair = means[means["method"] == "unfair"].set_index("dataset")["gdp_reference"]
     high = means["gdp_reference"] > HIGH * means["dataset"].map(unfair)
     hidden = means[(means["mi_reference"] <= ZERO) & high & means["method"].isin(methods)]
     found = {method: hidden.loc[hidden["method"] == method, "dataset"] for method in methods}
-    note = ", ".join(f"{method}: {len(part)} λ on {part.nunique()} datasets" for method, part in found.items())
+    note = ", ".join(
+        f"{method}: {len(part)} λ on {part.nunique()} datasets" for method, part in found.items()
+    )
     guess = f"the linear guess of S alone has {hidden['mi_probe'].median():.3f} there (median)"
     return Answer({"any": all(map(len, found.values()))}, note=f"{note}; {guess}")

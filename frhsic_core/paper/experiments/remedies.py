@@ -95,7 +95,11 @@ def plan() -> Experiment:
     """Return one unit for each split, table and family."""
     units = units_of("remedies", split=SPLITS, dataset=tuple(TABLES), family=tuple(_FAMILIES))
     # The reductions of fairlearn have no demographic parity of a regression.
-    without = {(("dataset", name), ("family", "reductions")) for name in TABLES if TABLES[name].task == "regression"}
+    without = {
+        (("dataset", name), ("family", "reductions"))
+        for name in TABLES
+        if TABLES[name].task == "regression"
+    }
     return Experiment("remedies", tuple(unit for unit in units if unit.settings[1:] not in without))
 
 
@@ -109,9 +113,13 @@ def sample(name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         return data.data[:, 1:], data.target.astype(float), data.data[:, 0]
     found = importlib.util.find_spec(table.path.partition("/")[0])
     if found is None:
-        raise FileNotFoundError(f"{table.path} is missing: install the package {table.path.partition('/')[0]}.")
+        raise FileNotFoundError(
+            f"{table.path} is missing: install the package {table.path.partition('/')[0]}."
+        )
     folder = Path(next(iter(found.submodule_search_locations or ()))).parent
-    raw = pd.read_csv(folder / table.path, sep=table.separator).rename(columns=lambda column: column.strip("'"))
+    raw = pd.read_csv(folder / table.path, sep=table.separator).rename(
+        columns=lambda column: column.strip("'")
+    )
     raw = raw.sample(min(len(raw), MOST_ROWS), random_state=0)
     x = raw[table.features.split()]
     y = raw[table.target] if table.task == "regression" else raw[table.target] > 0
@@ -160,7 +168,11 @@ def _ours(split: Split) -> Fits:
     settings: list[tuple[str, str, float | None]] = [("encoder", "network", lam) for lam in LAMS]
     # The random features of the kernel eraser are made for linear models.
     settings.append(("kernel_eraser", "linear", None))
-    settings += [(key, learner, None) for key in ("project", "adjust_mean", "adjust_rank") for learner in _LEARNERS]
+    settings += [
+        (key, learner, None)
+        for key in ("project", "adjust_mean", "adjust_rank")
+        for learner in _LEARNERS
+    ]
     for key, learner, lam in settings:
         options: dict[str, Any] = {"task": split.task, "lam": lam or 1.0, "seed": split.seed}
         model = FittedRemedy(key, learner, (split.x, split.y, s), **options)
@@ -174,8 +186,13 @@ def _leace(split: Split) -> Fits:
     mean, scale = split.x.mean(0), split.x.std(0)  # no column of a table is constant
     parts = [torch.tensor((part - mean) / scale) for part in (split.x, split.new)]
     # With ten bins and at most nine columns of X, LEACE erases everything: then only the linear concept is of use.
-    for method, concept in (("linear", split.s[:, None]), ("bins", np.eye(_BINS)[bins_of(split.s, split.s)])):
-        fitter = LeaceFitter.fit(parts[0], torch.tensor((concept - concept.mean(0)) / concept.std()))
+    for method, concept in (
+        ("linear", split.s[:, None]),
+        ("bins", np.eye(_BINS)[bins_of(split.s, split.s)]),
+    ):
+        fitter = LeaceFitter.fit(
+            parts[0], torch.tensor((concept - concept.mean(0)) / concept.std())
+        )
         erased = [fitter.eraser(part).numpy() for part in parts]
         for learner in _LEARNERS:
             yield False, f"leace_{method}", learner, None, split.predicted(learner, *erased)
@@ -197,15 +214,26 @@ def _reductions(split: Split) -> Fits:
             )  # fmt: skip
             model.fit(split.x, split.y, sensitive_features=groups)
             # A classifier that was fitted on one class only has one column.
-            mixed = [p.predict_proba(split.new) @ np.asarray(p.classes_, float) for p in model.predictors_]
-            yield False, f"gradient_{bound:g}", learner, None, np.asarray(model.weights_) @ np.array(mixed)
+            mixed = [
+                p.predict_proba(split.new) @ np.asarray(p.classes_, float)
+                for p in model.predictors_
+            ]
+            yield (
+                False,
+                f"gradient_{bound:g}",
+                learner,
+                None,
+                np.asarray(model.weights_) @ np.array(mixed),
+            )
 
 
 def _remover(split: Split) -> Fits:
     from fairlearn.preprocessing import CorrelationRemover
 
     for alpha in (0.5, 1.0):
-        remover = CorrelationRemover(sensitive_feature_ids=[split.x.shape[1]], alpha=alpha).fit(split.with_s()[0])
+        remover = CorrelationRemover(sensitive_feature_ids=[split.x.shape[1]], alpha=alpha).fit(
+            split.with_s()[0]
+        )
         parts = [remover.transform(part) for part in split.with_s()]
         for learner in _LEARNERS:
             yield True, f"remover_{alpha:g}", learner, None, split.predicted(learner, *parts)
@@ -224,7 +252,13 @@ def _residuals(split: Split) -> Fits:
         scores = scores if scores.ndim == 1 else scores[:, 1]
         predicted = split.predicted(learner, x, new)
         slope = np.polyfit(split.s, scores, 1)[0]
-        yield True, "residuals_linear", learner, None, predicted - slope * (split.new_s - split.s.mean())
+        yield (
+            True,
+            "residuals_linear",
+            learner,
+            None,
+            predicted - slope * (split.new_s - split.s.mean()),
+        )
         means = pd.Series(scores).groupby(bins_of(split.s, split.s)).mean()
         means = (
             means.reindex(range(_BINS)).ffill().to_numpy()
@@ -296,7 +330,9 @@ def chosen(rows: pd.DataFrame, limit: float) -> pd.DataFrame:
     """
     ordered = rows.sort_values(["family", "method", "learner", "strength", "split"])
     splits = ordered["split"].nunique()
-    score, dependence = (mean_of_others(ordered[name].to_numpy().reshape(-1, splits).T) for name in ("score", "dcor"))
+    score, dependence = (
+        mean_of_others(ordered[name].to_numpy().reshape(-1, splits).T) for name in ("score", "dcor")
+    )
     plain = (ordered["family"] == "none").to_numpy()[::splits]
     enough = score >= score[:, plain].max(1, keepdims=True) - limit
     places = np.where(enough, dependence, np.inf).argmin(1)
@@ -320,8 +356,17 @@ def standings(rows: pd.DataFrame, limits: tuple[float, ...] = LIMITS) -> pd.Data
             for family, own in picked.items():
                 difference = own["dcor"].to_numpy() - picked["ours"]["dcor"].to_numpy()
                 p = 1.0 if family == "ours" else corrected_t(difference, test_share=TEST_SHARE)[1]
-                cell = {"dataset": dataset, "needs_s": bool(needs_s), "limit": limit, "family": family}
-                means = {"score": own["score"].mean(), "dcor": own["dcor"].mean(), "difference": difference.mean()}
+                cell = {
+                    "dataset": dataset,
+                    "needs_s": bool(needs_s),
+                    "limit": limit,
+                    "family": family,
+                }
+                means = {
+                    "score": own["score"].mean(),
+                    "dcor": own["dcor"].mean(),
+                    "difference": difference.mean(),
+                }
                 lines.append(cell | means | {"p": p})
     return pd.DataFrame(lines)
 
@@ -335,7 +380,9 @@ def verdicts(table: pd.DataFrame) -> pd.DataFrame:
     cells = ["dataset", "needs_s", "limit"]
     peers = table[table["family"] != "ours"]
     best = peers.loc[peers.groupby(cells, sort=False)["dcor"].idxmin()].set_index(cells)
-    found = table[table["family"] == "ours"].set_index(cells)[["dcor"]].rename(columns={"dcor": "ours"})
+    found = (
+        table[table["family"] == "ours"].set_index(cells)[["dcor"]].rename(columns={"dcor": "ours"})
+    )
     found = found.assign(peer=best["dcor"], family=best["family"], p=best["p"])
     significant = np.where(found["ours"] < found["peer"], "lower", "higher")
     return found.assign(verdict=np.where(found["p"] < 0.05, significant, "level")).reset_index()
@@ -343,7 +390,9 @@ def verdicts(table: pd.DataFrame) -> pd.DataFrame:
 
 def settings_of(rows: pd.DataFrame) -> pd.Series:
     """Return the number of settings of each family, by league and family."""
-    settings = rows[rows["family"] != "none"][["needs_s", "family", "method", "learner", "strength"]]
+    settings = rows[rows["family"] != "none"][
+        ["needs_s", "family", "method", "learner", "strength"]
+    ]
     return settings.drop_duplicates().groupby(["needs_s", "family"]).size()
 
 
@@ -357,17 +406,29 @@ def draw(found: pd.DataFrame) -> Figure:
     for axis, needs_s in zip(axes, (False, True), strict=True):
         for line in found[found["needs_s"] == needs_s].itertuples():
             x, y = limits.index(line.limit), names.index(line.dataset)
-            axis.add_patch(plt.Rectangle((x - 0.48, y - 0.46), 0.96, 0.92, color=shades[line.verdict]))
+            axis.add_patch(
+                plt.Rectangle((x - 0.48, y - 0.46), 0.96, 0.92, color=shades[line.verdict])
+            )
             shown = f"{line.ours:.2f} | {line.peer:.2f}".replace("0.", ".")
             axis.text(x, y, shown, ha="center", va="center", fontsize=9)
         axis.set(xlim=(-0.5, len(limits) - 0.5), ylim=(len(names) - 0.5, -0.5))
-        axis.set_title("S is used to predict" if needs_s else "S is not used to predict", fontsize=11)
+        axis.set_title(
+            "S is used to predict" if needs_s else "S is not used to predict", fontsize=11
+        )
         axis.set_xticks(range(len(limits)), [f"{limit:g}" for limit in limits])
-        axis.set_yticks(range(len(names)), [TABLES[name].title if name in TABLES else name for name in names])
+        axis.set_yticks(
+            range(len(names)), [TABLES[name].title if name in TABLES else name for name in names]
+        )
         axis.set_xlabel("quality that may be lost")
         axis.tick_params(length=0)
         axis.spines[:].set_visible(False)
-    words = {"lower": "ours significantly lower", "level": "no significant difference", "higher": "best peer lower"}
+    words = {
+        "lower": "ours significantly lower",
+        "level": "no significant difference",
+        "higher": "best peer lower",
+    }
     handles = [plt.Rectangle((0, 0), 1, 1, color=shades[key]) for key in words]
-    figure.legend(handles, words.values(), loc="outside lower center", ncols=3, frameon=False, fontsize=9)
+    figure.legend(
+        handles, words.values(), loc="outside lower center", ncols=3, frameon=False, fontsize=9
+    )
     return figure

@@ -44,7 +44,9 @@ def measure_unit(unit: dict[str, Any], device: str) -> list[dict[str, Any]]:
     people, others = (load_dataset("people", n=n, random_state=seed) for seed in (0, 1))
     settings, lams = PENALTIES[unit["form"]]
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", EscapeWarning)  # that Z leaves the range of a kernel is part of the picture
+        warnings.simplefilter(
+            "ignore", EscapeWarning
+        )  # that Z leaves the range of a kernel is part of the picture
         trained = Trainer(
             people.X,
             people.y,
@@ -91,7 +93,10 @@ def gauges(rows: pd.DataFrame) -> pd.DataFrame:
     for form, models in rows.groupby("form"):
         lams = sorted(models["lam"].unique())
         models = models.sort_values(["lam", "person"])
-        stacked = {name: torch.tensor(models[name].to_numpy()).reshape(len(lams), -1) for name in models.columns[1:-1]}
+        stacked = {
+            name: torch.tensor(models[name].to_numpy()).reshape(len(lams), -1)
+            for name in models.columns[1:-1]
+        }
         z = torch.stack([stacked["z_1"], stacked["z_2"]], dim=-1)
         audit = audit_representation(z, stacked["age"][0], predictions=stacked["score"])
         assert audit.gdp is not None  # because predictions were given
@@ -103,11 +108,17 @@ def gauges(rows: pd.DataFrame) -> pd.DataFrame:
             "linear_r2": audit.linear_r2.clamp_min(0.0),
             "nonlinear_r2": audit.nonlinear_r2.clamp_min(0.0),
         }
-        frames.append(pd.DataFrame({"form": form, "lam": lams} | {name: x.numpy() for name, x in measured.items()}))
+        frames.append(
+            pd.DataFrame(
+                {"form": form, "lam": lams} | {name: x.numpy() for name, x in measured.items()}
+            )
+        )
     return pd.concat(frames).set_index(["form", "lam"])
 
 
-def clouds(rows: pd.DataFrame, *, people: int = PEOPLE) -> dict[tuple[str, float], dict[str, np.ndarray]]:
+def clouds(
+    rows: pd.DataFrame, *, people: int = PEOPLE
+) -> dict[tuple[str, float], dict[str, np.ndarray]]:
     """Return the points of every model in two views, ``(people, 2)`` each, by form and λ.
 
     ``"as it is"`` is Z with its mean removed and its largest spread set to one. ``"stretched"`` has variance one in
@@ -129,7 +140,10 @@ def clouds(rows: pd.DataFrame, *, people: int = PEOPLE) -> dict[tuple[str, float
             left, _, right = np.linalg.svd(stretched.T @ before)
             stretched = stretched @ left @ right
             before = stretched
-            found[str(form), float(lam)] = {"as it is": (z / spread[0])[:people], "stretched": stretched[:people]}
+            found[str(form), float(lam)] = {
+                "as it is": (z / spread[0])[:people],
+                "stretched": stretched[:people],
+            }
     return found
 
 

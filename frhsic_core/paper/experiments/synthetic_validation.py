@@ -57,7 +57,9 @@ class Training:
 # The released script fixes σ_Z at the median of the untrained encoder on its first 1,000 rows; ``"fixed"`` takes the
 # first mini-batch, 256 random rows. σ_S is that of the first 1,000 rows in both.
 _FIXED = settings(bandwidth="fixed", bandwidth_s="first_1000")
-_NORMALIZED = settings(estimator="normalized", scale="standardize", bandwidth="every_batch", bandwidth_s="first_1000")
+_NORMALIZED = settings(
+    estimator="normalized", scale="standardize", bandwidth="every_batch", bandwidth_s="first_1000"
+)
 VARIANTS = {
     "text": Training("text", (64,), "selu", 200),
     "reference": Training("reference", (64, 64), "relu", 100, _FIXED),
@@ -67,7 +69,10 @@ VARIANTS = {
 
 # The text names no network for the ablations: its variant is that of the synthetic validation. The released script has
 # one hidden layer of 50, 80 epochs, and bandwidths of the untrained encoder (here: of its first mini-batch) throughout.
-ABLATION_VARIANTS = {"text": VARIANTS["text"], "reference": Training("reference", (50,), "selu", 80, _FIXED)}
+ABLATION_VARIANTS = {
+    "text": VARIANTS["text"],
+    "reference": Training("reference", (50,), "selu", 80, _FIXED),
+}
 
 GROUP = ["variant", "signal"]
 BASE = ("gaussian", "gaussian", DIMENSION)
@@ -93,7 +98,9 @@ def plan_synthetic() -> Experiment:
 
 def plan_ablation() -> Experiment:
     """Return one unit for each variant and cell: 2 laws × 25 draws."""
-    named = [settings(kernel_z=kz, kernel_s=ks, dimension=dimension) for kz, ks, dimension in cells()]
+    named = [
+        settings(kernel_z=kz, kernel_s=ks, dimension=dimension) for kz, ks, dimension in cells()
+    ]
     return _study("ablation", ABLATION_VARIANTS, named)
 
 
@@ -116,7 +123,9 @@ def measure_unit_ablation(unit: dict[str, Any], device: str) -> list[dict[str, A
     gaussian = unit["kernel_z"] == unit["kernel_s"] == "gaussian"
     kernels = settings(kernel=unit["kernel_z"], kernel_s=unit["kernel_s"])
     lams = (0.0, ABLATION_LAM) if gaussian else (ABLATION_LAM,)
-    cell = replace(training, settings=(*training.settings, *kernels), dimension=unit["dimension"], lams=lams)
+    cell = replace(
+        training, settings=(*training.settings, *kernels), dimension=unit["dimension"], lams=lams
+    )
     return _measured(unit, cell, device)
 
 
@@ -144,8 +153,13 @@ def drawn_splits(signal: str, draws: Sequence[int], *, n: int, device: str) -> S
     from frhsic_core.data import load_dataset
     from frhsic_core.paper.datasets import SplitStack, tensors_of
 
-    samples = [tensors_of(load_dataset("synthetic", n=n, random_state=seed, signal=signal))[:3] for seed in draws]
-    stacked = [torch.stack(values).to(device, torch.float32) for values in zip(*samples, strict=True)]
+    samples = [
+        tensors_of(load_dataset("synthetic", n=n, random_state=seed, signal=signal))[:3]
+        for seed in draws
+    ]
+    stacked = [
+        torch.stack(values).to(device, torch.float32) for values in zip(*samples, strict=True)
+    ]
     cut = int(TRAIN_SHARE * n)
     parts: dict[str, torch.Tensor] = {}
     for name, values in zip("xsy", stacked, strict=True):
@@ -153,7 +167,9 @@ def drawn_splits(signal: str, draws: Sequence[int], *, n: int, device: str) -> S
     return SplitStack(**parts, seeds=tuple(draws), task="classification", name="synthetic")
 
 
-def train_draws(training: Training, *, signal: str, draws: Sequence[int], n: int, device: str) -> list[dict[str, Any]]:
+def train_draws(
+    training: Training, *, signal: str, draws: Sequence[int], n: int, device: str
+) -> list[dict[str, Any]]:
     """Train FRHSIC at each λ on each draw as one stack, and measure every model on the test part of its draw.
 
     λ = 0 is the unpenalized model. The seed of a model is that of its draw, so the models of a draw start alike. A row
@@ -171,7 +187,9 @@ def train_draws(training: Training, *, signal: str, draws: Sequence[int], n: int
     models = list(product(range(len(draws)), training.lams))  # the λ of a draw together
     which = [i for i, _ in models]
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".*escaped its kernel")  # the column ``ratio`` shows it
+        warnings.filterwarnings(
+            "ignore", message=".*escaped its kernel"
+        )  # the column ``ratio`` shows it
         trained = Trainer(
             TrainingData.from_arrays(splits.x_train, splits.y_train, splits.s_train, task=splits.task),
             penalty=make_penalty("frhsic", protocol=training.protocol, **dict(training.settings)),
@@ -217,7 +235,12 @@ def along_lambda(rows: pd.DataFrame) -> pd.DataFrame:
 def synthetic_network(what: str) -> Answer:
     """Return the width of the hidden layers or the number of layers of the encoder, Z's included, in either variant."""
     hidden = {name: VARIANTS[name].hidden for name in PROTOCOLS}
-    return Answer({name: len(widths) + 1 if what == "layers" else widths[0] for name, widths in hidden.items()})
+    return Answer(
+        {
+            name: len(widths) + 1 if what == "layers" else widths[0]
+            for name, widths in hidden.items()
+        }
+    )
 
 
 @query
@@ -270,7 +293,9 @@ def ablation_cell(
     return _answer(rows, COLUMNS[measure], [])
 
 
-def _answer(rows: pd.DataFrame, column: str, notes: list[str], *, last: float | None = None) -> Answer:
+def _answer(
+    rows: pd.DataFrame, column: str, notes: list[str], *, last: float | None = None
+) -> Answer:
     """Return the mean of one run in both variants, with the share of constant models (at the λ ``last``, if given)."""
     values = {}
     for name in PROTOCOLS:

@@ -15,7 +15,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from frhsic_core.paper.claims.answers import Answer, Spread, answer_of_runs, data_note, joined, query, rows_of
+from frhsic_core.paper.claims.answers import (
+    Answer,
+    Spread,
+    answer_of_runs,
+    data_note,
+    joined,
+    query,
+    rows_of,
+)
 from frhsic_core.paper.experiments import DATASETS, METHODS, SPLITS
 from frhsic_core.paper.experiments.comparison import keeps
 from frhsic_core.paper.runs.plan import Experiment, Task, stacks_of
@@ -39,7 +47,9 @@ def plan() -> Experiment:
     """Return seven methods, λ = 10 and 100, five splits, four heads."""
     tasks = [Task(dataset, "reference", "reference") for dataset in DATASETS]
     methods = [name for name in METHODS if name != "laftr"]
-    return Experiment("transfer", stacks_of(tasks, methods, LAMS, SPLITS["text"], measure="transfer"))
+    return Experiment(
+        "transfer", stacks_of(tasks, methods, LAMS, SPLITS["text"], measure="transfer")
+    )
 
 
 def measure(trained: TrainedStack, splits: SplitStack, data: Dataset) -> dict[str, np.ndarray]:
@@ -73,7 +83,10 @@ def measure(trained: TrainedStack, splits: SplitStack, data: Dataset) -> dict[st
     ).items()}  # fmt: skip
     heads["svm"] = (svm_head(z_train, y_train, z_test, task=task), everyone)
     if len(fitted):
-        heads["forest"] = (forest_head(z_train[fitted], y_train[fitted], z_test[fitted], task=task), fitted)
+        heads["forest"] = (
+            forest_head(z_train[fitted], y_train[fitted], z_test[fitted], task=task),
+            fitted,
+        )
     found = {}
     for name in HEADS:
         columns = torch.full((2, trained.models), torch.nan, dtype=torch.float64, device=s.device)
@@ -111,7 +124,9 @@ def across_heads(rows: pd.DataFrame, *, convention: str = "gdp_sample") -> pd.Da
         between = half**2 / values.var(1)
     own = rows["gdp_sample"].astype(float)
     worst = rows[[f"{head}_gdp_sample" for head in HEADS]].astype(float).max(axis=1)
-    return rows[_KEY].assign(sd=values.std(1), between=between, own=own, worst=worst, excess=worst - own)
+    return rows[_KEY].assign(
+        sd=values.std(1), between=between, own=own, worst=worst, excess=worst - own
+    )
 
 
 def spread_table(rows: pd.DataFrame, *, convention: str = "gdp_sample") -> pd.DataFrame:
@@ -142,7 +157,12 @@ def heads_of(dataset: str, method: str, convention: str = "gdp_mixed") -> pd.Dat
     rows = rows_of("transfer")
     lam = 0.0 if method == "unfair" else PAPER_LAMS[dataset]
     part = rows[(rows["dataset"] == dataset) & (rows["method"] == method) & (rows["lam"] == lam)]
-    return across_heads(part, convention=convention).dropna(subset="sd").sort_values("split").set_index("split")
+    return (
+        across_heads(part, convention=convention)
+        .dropna(subset="sd")
+        .sort_values("split")
+        .set_index("split")
+    )
 
 
 @query
@@ -154,7 +174,11 @@ def transfer_setting(what: str, dataset: str = "") -> Answer:
     trained = rows[rows["method"] != "unfair"].groupby("dataset")["lam"].unique()
     lam = PAPER_LAMS[dataset] if dataset else LAMS[0]
     everywhere = all(lam in lams for lams in ([trained[dataset]] if dataset else trained))
-    note = "" if dataset else "every dataset was run at it; the printed values of Crime are said to be at 100"
+    note = (
+        ""
+        if dataset
+        else "every dataset was run at it; the printed values of Crime are said to be at 100"
+    )
     return Answer({"any": lam if everywhere else None}, note=note)
 
 
@@ -164,9 +188,17 @@ def transfer_spread(dataset: str, method: str) -> Answer:
     found = heads_of(dataset, method)
     values = found["sd"].to_numpy(float)
     one = heads_of(dataset, method, "gdp_sample")["sd"].mean()
-    note = "" if dataset == "crime" else f"{found['between'].mean():.0%} of the variance is logits against labels"
+    note = (
+        ""
+        if dataset == "crime"
+        else f"{found['between'].mean():.0%} of the variance is logits against labels"
+    )
     note = joined(
-        "reference protocol", note, f"on one scale {one:.4f}", f"split 42 alone {values[0]:.4g}", data_note(dataset)
+        "reference protocol",
+        note,
+        f"on one scale {one:.4f}",
+        f"split 42 alone {values[0]:.4g}",
+        data_note(dataset),
     )
     return answer_of_runs({"any": values}, runs=1, note=note, measure="gdp")
 
@@ -196,7 +228,9 @@ def transfer_place(datasets: list[str], method: str) -> Answer:
         if method not in kept:
             notes.append(f"{dataset}: performance is not kept")
             continue
-        single = pd.DataFrame({name: heads_of(dataset, name)["sd"] for name in kept}).rank(axis=1, method="min")[method]
+        single = pd.DataFrame({name: heads_of(dataset, name)["sd"] for name in kept}).rank(
+            axis=1, method="min"
+        )[method]
         whole = int(table.loc[dataset].loc[kept, "sd"].rank(method="min")[method])
         found.append((whole, single.min(), single.max()))
         notes.append(f"{dataset}: {whole} of {len(kept)}")

@@ -73,7 +73,13 @@ _POLICY = {"whiten": "moving_average", "standardize": "every_batch"}
 
 
 def _candidate(
-    estimator: str, scale: str, kernels: str = "multi_scale", *, head: float = 1.0, policy: str = "", dimension: int = 4
+    estimator: str,
+    scale: str,
+    kernels: str = "multi_scale",
+    *,
+    head: float = 1.0,
+    policy: str = "",
+    dimension: int = 4,
 ) -> Variant:
     """Return a candidate; its name says everything in which it differs from another candidate."""
     policy = policy or _POLICY[scale]
@@ -93,7 +99,12 @@ def _candidate(
 
 
 _TWO = ("normalized", "unbiased")
-_CROSS = [(e, scale, k) for e in (*_TWO, "biased") for scale in _POLICY for k in ("multi_scale", "gaussian")]
+_CROSS = [
+    (e, scale, k)
+    for e in (*_TWO, "biased")
+    for scale in _POLICY
+    for k in ("multi_scale", "gaussian")
+]
 _PAIR = (("normalized", "whiten"), ("unbiased", "standardize"))
 CANDIDATES = (
     *(_candidate(*form) for form in _CROSS),
@@ -110,7 +121,9 @@ _WINNER = next(candidate for candidate in CANDIDATES if candidate.name == RECOMM
 
 # The rivals' own search: what is changed beside the dimension of Z; empty for the published form.
 _CHOICES: dict[str, dict[str, dict[str, Any]]] = {
-    "frem": {f"Z {scale}": {"scale": scale, "bandwidth": policy} for scale, policy in _POLICY.items()},
+    "frem": {
+        f"Z {scale}": {"scale": scale, "bandwidth": policy} for scale, policy in _POLICY.items()
+    },
     "mmd_binned": {f"Z {scale}": {"scale": scale} for scale in _POLICY},
     "dcor": {"correlation": {"form": "correlation"}},
     "adv": {"HGR adversary": {"adversary": "hgr"}},
@@ -124,7 +137,9 @@ def _rival_forms() -> tuple[Variant, ...]:
     for method, choices in _CHOICES.items():
         for words, changes in {"": {}, **choices}.items():
             for dimension in (4, 8, 50):
-                if changes or dimension == 8:  # the main sweep has 50 dimensions, ``variants_best`` has four
+                if (
+                    changes or dimension == 8
+                ):  # the main sweep has 50 dimensions, ``variants_best`` has four
                     name = ", ".join(filter(None, (words, f"dimension {dimension}")))
                     forms.append(Variant(name, method, tuple(changes.items()), dimension))
     return tuple(forms)
@@ -188,7 +203,9 @@ def floored(rows: pd.DataFrame) -> pd.DataFrame:
     nAUP normalises the utility over all points of a comparison: a single model below the majority rate lifts the
     utility of every constant model, and can turn the order of two other methods. With the floor it cannot.
     """
-    lifted = np.maximum(rows["performance"], rows["constant"]).where(rows["task"] != "regression", rows["performance"])
+    lifted = np.maximum(rows["performance"], rows["constant"]).where(
+        rows["task"] != "regression", rows["performance"]
+    )
     return rows.assign(performance=lifted)
 
 
@@ -199,7 +216,10 @@ def variant_areas(rows: pd.DataFrame) -> pd.DataFrame:
     """
     columns = {
         measure: pd.concat(
-            {dataset: pd.Series(sweep.areas(), index=sweep.methods) for dataset, sweep in sweeps_of(rows, measure)},
+            {
+                dataset: pd.Series(sweep.areas(), index=sweep.methods)
+                for dataset, sweep in sweeps_of(rows, measure)
+            },
             names=["dataset", "name"],
         )
         for measure in MEASURES
@@ -207,9 +227,13 @@ def variant_areas(rows: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def rival_rows(main: pd.DataFrame, best: pd.DataFrame, *, datasets: tuple[str, ...] = CHOICE_DATASETS) -> pd.DataFrame:
+def rival_rows(
+    main: pd.DataFrame, best: pd.DataFrame, *, datasets: tuple[str, ...] = CHOICE_DATASETS
+) -> pd.DataFrame:
     """Return the rows of Unfair and of the rivals, from the main sweep and from that of the low-dimensional Z."""
-    rows = pd.concat([main[main["option"] == ""], best[best["option"] == "narrow"]], ignore_index=True)
+    rows = pd.concat(
+        [main[main["option"] == ""], best[best["option"] == "narrow"]], ignore_index=True
+    )
     reference = (rows["variant"] == "reference") & (rows["protocol"] == "reference")
     return rows[reference & rows["dataset"].isin(datasets) & (rows["method"] != "frhsic")]
 
@@ -230,7 +254,11 @@ def shortfalls(rows: pd.DataFrame, *, rivals: bool = False) -> pd.DataFrame:
     table = shortfall.unstack("dataset")
     table.columns = pd.Index([f"{measure}, {dataset}" for measure, dataset in table.columns])
     # A stable sort keeps the order of the candidates where scores are equal.
-    planned = [*RIVALS, *(form.name for form in RIVAL_FORMS)] if rivals else [form.name for form in CANDIDATES]
+    planned = (
+        [*RIVALS, *(form.name for form in RIVAL_FORMS)]
+        if rivals
+        else [form.name for form in CANDIDATES]
+    )
     order = [name for name in planned if name in table.index]
     order += [name for name in table.index if name not in order]
     return table.assign(score=score).loc[order].sort_values("score", kind="stable")
@@ -260,7 +288,9 @@ def comparisons() -> pd.DataFrame:
     """
     rivals = rival_rows(stored_rows("main"), stored_rows("variants_best"), datasets=DATASETS)
     tuned = stored_rows("rival_test")
-    rows = named(pd.concat([rivals, tuned[tuned["method"] != "unfair"], stored_rows("recommended_test")]))
+    rows = named(
+        pd.concat([rivals, tuned[tuned["method"] != "unfair"], stored_rows("recommended_test")])
+    )
     groups = {"published": RIVALS[:6], "four dimensions": RIVALS[6:], "searched": chosen_rivals()}
     tables = []
     for against, group in groups.items():
@@ -274,6 +304,9 @@ def verdicts(table: pd.DataFrame) -> pd.DataFrame:
     """Count the verdicts of :func:`comparisons` by the corrected test; ``unseen``: on Adult, MEPS and Crime."""
     keys = [table[key] for key in ("against", "measure")]
     unseen = ~table["dataset"].isin(CHOICE_DATASETS)
-    found = {verdict: table["verdict_corrected"] == verdict for verdict in ("better", "not_significant", "worse")}
+    found = {
+        verdict: table["verdict_corrected"] == verdict
+        for verdict in ("better", "not_significant", "worse")
+    }
     found |= {f"{verdict}, unseen": found[verdict] & unseen for verdict in ("better", "worse")}
     return pd.DataFrame(found).groupby(keys, sort=False).sum()

@@ -15,13 +15,17 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def _smoothed(values: np.ndarray, at: np.ndarray, *, width: float, weights: np.ndarray | None = None) -> np.ndarray:
+def _smoothed(
+    values: np.ndarray, at: np.ndarray, *, width: float, weights: np.ndarray | None = None
+) -> np.ndarray:
     """Return a Gaussian kernel density estimate, up to a factor."""
     kernel = np.exp(-0.5 * ((at[:, None] - values) / width) ** 2)
     return kernel @ (np.ones(len(values)) if weights is None else weights)
 
 
-def draw_two_routes(z: np.ndarray, s: np.ndarray, *, values: tuple[float, ...], window: float) -> Figure:
+def draw_two_routes(
+    z: np.ndarray, s: np.ndarray, *, values: tuple[float, ...], window: float
+) -> Figure:
     """Draw both routes for one sample: the distributions of Z at some values of S, and the joint against the product.
 
     Parameters
@@ -35,7 +39,9 @@ def draw_two_routes(z: np.ndarray, s: np.ndarray, *, values: tuple[float, ...], 
     """
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(1, 3, figsize=(WIDTH, 2.9), dpi=DPI, layout="constrained", width_ratios=(1.25, 1, 1))
+    figure, axes = plt.subplots(
+        1, 3, figsize=(WIDTH, 2.9), dpi=DPI, layout="constrained", width_ratios=(1.25, 1, 1)
+    )
     grid = np.linspace(z.min(), z.max(), 120)
     width = 0.25 * z.std()
     everyone = _smoothed(z, grid, width=width)
@@ -57,7 +63,12 @@ def draw_two_routes(z: np.ndarray, s: np.ndarray, *, values: tuple[float, ...], 
         (axes[2], product, "… against\nthe product"),
     ):
         axis.imshow(
-            density.T, origin="lower", aspect="auto", cmap="Blues", extent=[low, high, *box[1]], vmax=joint.max()
+            density.T,
+            origin="lower",
+            aspect="auto",
+            cmap="Blues",
+            extent=[low, high, *box[1]],
+            vmax=joint.max(),
         )
         axis.set(title=title, xlabel="Z")
     for axis in axes:
@@ -66,7 +77,12 @@ def draw_two_routes(z: np.ndarray, s: np.ndarray, *, values: tuple[float, ...], 
 
 
 def draw_gram_matrices(
-    z: np.ndarray, s: np.ndarray, *, sigma_z: float | None = None, sigma_s: float | None = None, by: str = "people by S"
+    z: np.ndarray,
+    s: np.ndarray,
+    *,
+    sigma_z: float | None = None,
+    sigma_s: float | None = None,
+    by: str = "people by S",
 ) -> Figure:
     """Draw the centered Gram matrices K̃ and L̃ of a sample, sorted by S, and the products of their entries.
 
@@ -87,7 +103,9 @@ def draw_gram_matrices(
     z, s = z[order], s[order]
     printed = len(z) <= 10
     panels = 3 if printed else 4
-    figure, axes = plt.subplots(1, panels, figsize=(WIDTH, 2.9 if printed else 2.35), dpi=DPI, layout="constrained")
+    figure, axes = plt.subplots(
+        1, panels, figsize=(WIDTH, 2.9 if printed else 2.35), dpi=DPI, layout="constrained"
+    )
     if not printed:
         axes[0].scatter(s, z, s=5, color=OKABE_ITO["blue"])
         axes[0].set(xlabel="S", ylabel="Z", title="the sample", box_aspect=1)
@@ -105,22 +123,40 @@ def draw_gram_matrices(
         if printed:
             for (i, j), value in np.ndenumerate(matrix):
                 color = "white" if abs(value) > 0.7 * limit else "black"
-                axis.text(j, i, f"{value:.4g}".replace("-", "−"), ha="center", va="center", fontsize=8, color=color)
+                axis.text(
+                    j,
+                    i,
+                    f"{value:.4g}".replace("-", "−"),
+                    ha="center",
+                    va="center",
+                    fontsize=8,
+                    color=color,
+                )
     for axis in axes:
         axis.title.set_fontsize(9)
     return figure
 
 
-def _box(axis: Axes, x: float, y: float, text: str, *, color: str = "0.93", width: float = 1.5) -> None:
+def _box(
+    axis: Axes, x: float, y: float, text: str, *, color: str = "0.93", width: float = 1.5
+) -> None:
     from matplotlib.patches import FancyBboxPatch
 
     style = "round,pad=0.02,rounding_size=0.12"
-    axis.add_patch(FancyBboxPatch((x - width / 2, y - 0.32), width, 0.64, boxstyle=style, fc=color, ec="0.3", lw=1))
+    axis.add_patch(
+        FancyBboxPatch(
+            (x - width / 2, y - 0.32), width, 0.64, boxstyle=style, fc=color, ec="0.3", lw=1
+        )
+    )
     axis.text(x, y, text, ha="center", va="center", fontsize=9, color="black")
 
 
-def _arrow(axis: Axes, start: tuple[float, float], end: tuple[float, float], *, color: str = "0.3") -> None:
-    axis.annotate("", xy=end, xytext=start, arrowprops={"arrowstyle": "-|>", "color": color, "lw": 1.2})
+def _arrow(
+    axis: Axes, start: tuple[float, float], end: tuple[float, float], *, color: str = "0.3"
+) -> None:
+    axis.annotate(
+        "", xy=end, xytext=start, arrowprops={"arrowstyle": "-|>", "color": color, "lw": 1.2}
+    )
 
 
 def draw_architecture() -> Figure:
@@ -129,7 +165,13 @@ def draw_architecture() -> Figure:
 
     figure, axis = plt.subplots(figsize=(WIDTH, 2.3), dpi=DPI, layout="constrained")
     penalty = OKABE_ITO["vermillion"]
-    for x, text in ((0.9, "person X"), (3.0, "encoder h"), (5.1, "Z = h(X)"), (7.2, "head f"), (9.3, "prediction")):
+    for x, text in (
+        (0.9, "person X"),
+        (3.0, "encoder h"),
+        (5.1, "Z = h(X)"),
+        (7.2, "head f"),
+        (9.3, "prediction"),
+    ):
         _box(axis, x, 2.0, text, color="#dceaf6" if x == 5.1 else "0.93")
     for x in (0.9, 3.0, 5.1, 7.2):
         _arrow(axis, (x + 0.77, 2.0), (x + 1.33, 2.0))
@@ -150,7 +192,9 @@ def _signed(value: float) -> str:
     return "0" if abs(value) < 0.005 else f"{value:+.2f}".replace("-", "−")
 
 
-def draw_two_orders(panels: Mapping[str, Mapping[str, tuple[float, ...]]], *, columns: tuple[str, ...]) -> Figure:
+def draw_two_orders(
+    panels: Mapping[str, Mapping[str, tuple[float, ...]]], *, columns: tuple[str, ...]
+) -> Figure:
     """Draw tables of contrasts with two arrows: the largest of the row means, and the mean of the columns' largest.
 
     Parameters
@@ -165,7 +209,9 @@ def draw_two_orders(panels: Mapping[str, Mapping[str, tuple[float, ...]]], *, co
     joint, conditional = OKABE_ITO["vermillion"], OKABE_ITO["blue"]
     last = len(columns)
     most = max(len(rows) for rows in panels.values())
-    figure, axes = plt.subplots(1, len(panels), figsize=(WIDTH, 0.55 * most + 1.9), dpi=DPI, layout="constrained")
+    figure, axes = plt.subplots(
+        1, len(panels), figsize=(WIDTH, 0.55 * most + 1.9), dpi=DPI, layout="constrained"
+    )
     for axis, (title, rows) in zip(axes, panels.items(), strict=True):
         table = np.array(list(rows.values()))
         means, largest = table.mean(1), table.max(0)
@@ -183,15 +229,47 @@ def draw_two_orders(panels: Mapping[str, Mapping[str, tuple[float, ...]]], *, co
             axis.text(-0.95, -i, name, ha="center", va="center", fontsize=9)
             axis.text(last + 0.15, -i, _signed(means[i]), ha="center", va="center", color=joint)
         axis.text(last + 0.15, 0.9, "mean", ha="center", va="center", fontsize=8.5, color=joint)
-        axis.text(-0.95, bottom, "largest", ha="center", va="center", fontsize=8.5, color=conditional)
+        axis.text(
+            -0.95, bottom, "largest", ha="center", va="center", fontsize=8.5, color=conditional
+        )
         # The two ends: right and then down, down and then right.
         _arrow(axis, (last + 0.15, 1 - len(rows) - 0.35), (last + 0.15, bottom - 0.62), color=joint)
         _arrow(axis, (last - 0.62, bottom), (last + 0.55, bottom), color=conditional)
-        axis.text(last + 0.15, bottom - 0.95, _signed(means.max()), ha="center", va="center", color=joint, size=14)
-        axis.text(last + 0.95, bottom, _signed(largest.mean()), ha="center", va="center", color=conditional, size=14)
-        axis.text(last - 0.4, bottom - 0.95, "largest mean", ha="right", va="center", fontsize=9, color=joint)
         axis.text(
-            last + 0.95, bottom + 0.62, "mean of\nlargest", ha="center", va="center", fontsize=9, color=conditional
+            last + 0.15,
+            bottom - 0.95,
+            _signed(means.max()),
+            ha="center",
+            va="center",
+            color=joint,
+            size=14,
+        )
+        axis.text(
+            last + 0.95,
+            bottom,
+            _signed(largest.mean()),
+            ha="center",
+            va="center",
+            color=conditional,
+            size=14,
+        )
+        axis.text(
+            last - 0.4,
+            bottom - 0.95,
+            "largest mean",
+            ha="right",
+            va="center",
+            fontsize=9,
+            color=joint,
+        )
+        axis.text(
+            last + 0.95,
+            bottom + 0.62,
+            "mean of\nlargest",
+            ha="center",
+            va="center",
+            fontsize=9,
+            color=conditional,
         )
         axis.set_title(title, fontsize=10)
         axis.set(xlim=(-1.5, last + 1.4), ylim=(-most - 1.35, 1.25))

@@ -43,7 +43,9 @@ def style_of(name: str) -> Style:
     return STYLES.get(name, Style(name.replace("_", " "), OKABE_ITO["gray"], "h"))
 
 
-def panels(count: int, columns: int, *, height: float, more: float = 0.0, **options: Any) -> tuple[Figure, np.ndarray]:
+def panels(
+    count: int, columns: int, *, height: float, more: float = 0.0, **options: Any
+) -> tuple[Figure, np.ndarray]:
     """Return a figure of ``count`` panels as wide as the text; ``height`` is that of a line of panels, in inches."""
     import matplotlib.pyplot as plt
 
@@ -58,7 +60,11 @@ def panels(count: int, columns: int, *, height: float, more: float = 0.0, **opti
     return figure, axes
 
 
-VERDICT_COLORS = {"better": OKABE_ITO["bluish green"], "worse": OKABE_ITO["vermillion"], "not_significant": "#e8e8e8"}
+VERDICT_COLORS = {
+    "better": OKABE_ITO["bluish green"],
+    "worse": OKABE_ITO["vermillion"],
+    "not_significant": "#e8e8e8",
+}
 WORDS = {
     "better": "FRHSIC significantly better",
     "not_significant": "no significant difference",
@@ -84,23 +90,41 @@ def draw_verdicts(families: Mapping[str, pd.DataFrame], *, title: str = "") -> F
         for line in table.itertuples():
             x, y = datasets.index(line.dataset), rivals.index(line.rival.partition(":")[0])
             color = VERDICT_COLORS[line.verdict_corrected]
-            axis.add_patch(Rectangle((x - 0.5, y - 0.5), 1, 1, facecolor=color, edgecolor="white", linewidth=1.5))
+            axis.add_patch(
+                Rectangle(
+                    (x - 0.5, y - 0.5), 1, 1, facecolor=color, edgecolor="white", linewidth=1.5
+                )
+            )
             strong = line.verdict_corrected != "not_significant"
             weight = "bold" if strong else "normal"
-            axis.text(x, y, f"{line.wins}:{line.losses}", ha="center", va="center", fontsize=8.5, weight=weight)
+            axis.text(
+                x,
+                y,
+                f"{line.wins}:{line.losses}",
+                ha="center",
+                va="center",
+                fontsize=8.5,
+                weight=weight,
+            )
         counts = table["verdict_corrected"].value_counts()
         better, worse = (int(counts.get(word, 0)) for word in ("better", "worse"))
         rest = len(table) - better - worse
-        axis.set_title(f"{name}\n{better} better, {worse} worse, {rest} not significant", fontsize=9)
+        axis.set_title(
+            f"{name}\n{better} better, {worse} worse, {rest} not significant", fontsize=9
+        )
         axis.set_xlim(-0.5, len(datasets) - 0.5)
         axis.set_ylim(len(rivals) - 0.5, -0.5)
-        axis.set_yticks(range(len(rivals)), [style_of(rival).label for rival in rivals], fontsize=8.5)
+        axis.set_yticks(
+            range(len(rivals)), [style_of(rival).label for rival in rivals], fontsize=8.5
+        )
         labels = [DATASET_TITLES[key] for key in datasets]
         axis.set_xticks(range(len(datasets)), labels, fontsize=8.5, rotation=25, ha="right")
         axis.tick_params(length=0)
         axis.spines[:].set_visible(False)
     figure.suptitle(title, fontsize=11, weight="bold")
-    key = [Patch(facecolor=VERDICT_COLORS[verdict], label=words) for verdict, words in WORDS.items()]
+    key = [
+        Patch(facecolor=VERDICT_COLORS[verdict], label=words) for verdict, words in WORDS.items()
+    ]
     figure.legend(handles=key, loc="lower center", ncol=3, frameon=False, fontsize=8.5)
     figure.tight_layout(rect=(0, 0.3 / figure.get_figheight(), 1, 1))
     return figure

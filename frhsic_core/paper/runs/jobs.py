@@ -68,10 +68,17 @@ def loaded(dataset: str, variant: str, options: Settings) -> Dataset:
 
 @lru_cache(maxsize=1)
 def splits_of(
-    dataset: str, variant: str, options: Settings, seeds: tuple[int, ...], fractions: tuple[float, ...], device: str
+    dataset: str,
+    variant: str,
+    options: Settings,
+    seeds: tuple[int, ...],
+    fractions: tuple[float, ...],
+    device: str,
 ) -> SplitStack:
     """Return splits of the data of a task, on the device."""
-    return stack_splits(loaded(dataset, variant, options), seeds=seeds, fractions=fractions, device=device)
+    return stack_splits(
+        loaded(dataset, variant, options), seeds=seeds, fractions=fractions, device=device
+    )
 
 
 def run_job(job: Job, *, device: str, deadline: float = math.inf) -> Part:
@@ -86,9 +93,16 @@ def run_job(job: Job, *, device: str, deadline: float = math.inf) -> Part:
 def _measure(unit: Unit, device: str) -> Part:
     begin = time.perf_counter()
     settings = dict(unit.settings)
-    rows = [{**settings, **row} for row in module_of(unit.module).measure_unit(dict(settings), device)]
+    rows = [
+        {**settings, **row} for row in module_of(unit.module).measure_unit(dict(settings), device)
+    ]
     seconds = round(time.perf_counter() - begin, 3)
-    provenance = {"finished": _now(), "seconds": seconds, "environment": environment(device), "rows": len(rows)}
+    provenance = {
+        "finished": _now(),
+        "seconds": seconds,
+        "environment": environment(device),
+        "rows": len(rows),
+    }
     return Part(unit, pd.DataFrame(rows), provenance)
 
 
@@ -110,7 +124,10 @@ def _train(job: Stack, device: str, deadline: float) -> Part:
         warnings.simplefilter("always")
         trainer = Trainer(
             TrainingData.from_arrays(
-                splits.x_train, splits.y_train, splits.s_train if recipe.method != "unfair" else None, task=splits.task
+                splits.x_train,
+                splits.y_train,
+                splits.s_train if recipe.method != "unfair" else None,
+                task=splits.task,
             ),
             penalty=make_penalty(recipe.method, protocol=task.protocol, **dict(recipe.settings)),
             lam=list(lams),
@@ -125,7 +142,9 @@ def _train(job: Stack, device: str, deadline: float) -> Part:
         )
         trained = trainer.fit(callback=is_late if deadline < math.inf else None)
     if trainer.epoch < recipe.epochs:
-        raise OutOfTime(f"{job}: stopped at the time limit after {trainer.epoch} of {recipe.epochs} epochs.")
+        raise OutOfTime(
+            f"{job}: stopped at the time limit after {trainer.epoch} of {recipe.epochs} epochs."
+        )
     training = time.perf_counter() - begin
     metrics: dict[str, Any] = dict(evaluate(trained, splits))
     if recipe.measure:
@@ -193,7 +212,9 @@ def smoothed_gdp(y_pred: ArrayLike, s: ArrayLike, *, bandwidth: Bandwidth = 0.1)
     return torch.cat(gaps, dim=-1).mean(-1)
 
 
-def prediction_metrics(output: Tensor, y: Tensor, attributes: Tensor, *, task: str) -> dict[str, Tensor]:
+def prediction_metrics(
+    output: Tensor, y: Tensor, attributes: Tensor, *, task: str
+) -> dict[str, Tensor]:
     """Return what is measured on predictions: those columns of :func:`evaluate`."""
     y = y.double()
     f = output
@@ -210,13 +231,17 @@ def prediction_metrics(output: Tensor, y: Tensor, attributes: Tensor, *, task: s
         "performance": performance,
         "constant": constant,
         "positive": (output > 0).double().mean(-1),
-        "gdp_reference": torch.stack([gdp(output, s, estimator="authors", check_finite=False) for s in each]).amax(0),
+        "gdp_reference": torch.stack(
+            [gdp(output, s, estimator="authors", check_finite=False) for s in each]
+        ).amax(0),
         "gdp_sample": torch.stack([smoothed_gdp(f, s) for s in each]).amax(0),
     }
 
 
 @torch.no_grad()
-def evaluate(trained: TrainedStack, splits: SplitStack, *, rows: int = AUDIT_ROWS) -> dict[str, np.ndarray]:
+def evaluate(
+    trained: TrainedStack, splits: SplitStack, *, rows: int = AUDIT_ROWS
+) -> dict[str, np.ndarray]:
     """Measure every model of a stack on the test part of its own split.
 
     Predictions: ``performance`` is the accuracy or the mean squared error, ``constant`` that of the best constant
@@ -241,13 +266,23 @@ def evaluate(trained: TrainedStack, splits: SplitStack, *, rows: int = AUDIT_ROW
     audit = audit_representation(z, attributes, max_rows=rows, chunk_size=64 if z.is_cuda else 8)
     values = audit.as_dict()
     metrics |= {name: torch.tensor(values[name]) for name in AUDITED}
-    if splits.x_validation is not None and splits.y_validation is not None and splits.s_validation is not None:
+    if (
+        splits.x_validation is not None
+        and splits.y_validation is not None
+        and splits.s_validation is not None
+    ):
         _, output, _ = _forward(trained, splits.x_validation)
         found = prediction_metrics(
-            output, splits.y_validation[which], _columns(splits.s_validation)[which], task=trained.task
+            output,
+            splits.y_validation[which],
+            _columns(splits.s_validation)[which],
+            task=trained.task,
         )
         metrics |= {f"validation_{name}": found[name] for name in ("performance", "gdp_reference")}
-    measured = {name: torch.where(alive.cpu(), value.double().cpu(), torch.nan) for name, value in metrics.items()}
+    measured = {
+        name: torch.where(alive.cpu(), value.double().cpu(), torch.nan)
+        for name, value in metrics.items()
+    }
     history = trained.history["ratio"]
     measured["ratio"] = history[-1] if len(history) else torch.full((trained.models,), torch.nan)
     return {name: value.float().numpy() for name, value in measured.items()}
@@ -257,7 +292,11 @@ def _forward(trained: TrainedStack, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Return Z and the output, set to zero for models that diverged, and which models did not diverge."""
     z, output = trained.forward(x)
     alive = torch.isfinite(z).all(-1).all(-1) & torch.isfinite(output).all(-1)
-    return torch.where(alive[:, None, None], z, 0.0), torch.where(alive[:, None], output, 0.0).double(), alive
+    return (
+        torch.where(alive[:, None, None], z, 0.0),
+        torch.where(alive[:, None], output, 0.0).double(),
+        alive,
+    )
 
 
 def _columns(s: Tensor) -> Tensor:
@@ -285,7 +324,9 @@ def code_version() -> str:
         for file in files:
             digest.update(file.relative_to(root).as_posix().encode() + b"\0" + file.read_bytes())
     commit = _commit(root)
-    return f"{frhsic_core.__version__}+{digest.hexdigest()[:12]}" + (f" ({commit})" if commit else "")
+    return f"{frhsic_core.__version__}+{digest.hexdigest()[:12]}" + (
+        f" ({commit})" if commit else ""
+    )
 
 
 def _commit(root: Path) -> str:
@@ -299,7 +340,12 @@ def _commit(root: Path) -> str:
 def environment(device: str) -> dict[str, str]:
     """Return the versions of the code, of Python and of the libraries, and the name of the device."""
     versions = {name: importlib.metadata.version(name) for name in _LIBRARIES}
-    return {"code": code_version(), "python": platform.python_version(), **versions, "device": _device_name(device)}
+    return {
+        "code": code_version(),
+        "python": platform.python_version(),
+        **versions,
+        "device": _device_name(device),
+    }
 
 
 def _device_name(device: str) -> str:

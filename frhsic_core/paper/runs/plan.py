@@ -51,7 +51,9 @@ def keys_of(record: Mapping[str, Any]) -> set[Key]:
         return {record["key"]}
     # Some stored models have other initial weights: the seeds of such repeats lie 100,000 apart.
     models = product(record["lams"], record["splits"], record["repeats"])
-    return {(record["recipe"], lam, split, split + 100_000 * repeat) for lam, split, repeat in models}
+    return {
+        (record["recipe"], lam, split, split + 100_000 * repeat) for lam, split, repeat in models
+    }
 
 
 @dataclass(frozen=True)
@@ -118,9 +120,16 @@ class Recipe:
     @property
     def key(self) -> str:
         """Twelve hexadecimal digits that identify the recipe."""
-        settings = tuple(old for pair in self.settings for old in STORED_SPELLING.get(pair, (pair,)))
+        settings = tuple(
+            old for pair in self.settings for old in STORED_SPELLING.get(pair, (pair,))
+        )
         fields = asdict(replace(self, settings=settings))
-        return digest([FORMAT, {name: fields[name] for name in fields if name not in _ADDED_LATER or fields[name]}])
+        return digest(
+            [
+                FORMAT,
+                {name: fields[name] for name in fields if name not in _ADDED_LATER or fields[name]},
+            ]
+        )
 
     def __str__(self) -> str:
         name = self.method if not self.option else f"{self.method} ({self.option})"
@@ -175,7 +184,11 @@ class Stack:
         for split in self.splits:
             lams = tuple(lam for lam in self.lams if (recipe, lam, split, split) not in done)
             groups.setdefault(lams, []).append(split)
-        return [replace(self, lams=lams, splits=tuple(splits)) for lams, splits in groups.items() if lams]
+        return [
+            replace(self, lams=lams, splits=tuple(splits))
+            for lams, splits in groups.items()
+            if lams
+        ]
 
     def __str__(self) -> str:
         return f"{self.recipe}, {len(self.models)} models"
@@ -213,7 +226,9 @@ class Unit:
     def data(self) -> tuple[str, str] | None:
         """Dataset and variant if the settings name them."""
         named = dict(self.settings)
-        return (named["dataset"], named["variant"]) if named.keys() >= {"dataset", "variant"} else None
+        return (
+            (named["dataset"], named["variant"]) if named.keys() >= {"dataset", "variant"} else None
+        )
 
     def record(self) -> dict[str, Any]:
         """Return the fields that identify the unit in the json file of a store."""
@@ -275,7 +290,11 @@ def stacks_of(
     [2, 4]
     """
     return tuple(
-        Stack(Recipe(task, method, option, settings, **recipe), (0.0,) if method == "unfair" else lams, splits)
+        Stack(
+            Recipe(task, method, option, settings, **recipe),
+            (0.0,) if method == "unfair" else lams,
+            splits,
+        )
         for task in tasks
         for method in methods
         for option, settings in (options or {"": ()}).items()
@@ -291,4 +310,6 @@ def units_of(module: str, **values: Any) -> tuple[Unit, ...]:
     [(('n', 50), ('method', 'hsic')), (('n', 100), ('method', 'hsic'))]
     """
     choices = [value if isinstance(value, tuple) else (value,) for value in values.values()]
-    return tuple(Unit(module, tuple(zip(values, chosen, strict=True))) for chosen in product(*choices))
+    return tuple(
+        Unit(module, tuple(zip(values, chosen, strict=True))) for chosen in product(*choices)
+    )

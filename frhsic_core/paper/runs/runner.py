@@ -58,7 +58,9 @@ def chosen_workers(asked: int | None, jobs: Sequence[Job], device: str) -> int:
     return max(1, min(asked, len(jobs)))
 
 
-def _run_claimed(job: Job, store: ResultStore, device: str, deadline: float, own_process: bool) -> Outcome:
+def _run_claimed(
+    job: Job, store: ResultStore, device: str, deadline: float, own_process: bool
+) -> Outcome:
     """Run and store a job that no other runner has; return its number of rows, its error, or None if another has it.
 
     The claim is held until the rows are stored, so that no other runner starts the job in between.
@@ -66,7 +68,9 @@ def _run_claimed(job: Job, store: ResultStore, device: str, deadline: float, own
     if own_process:
         import torch
 
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the calling process, which then ends this one
+        signal.signal(
+            signal.SIGINT, signal.SIG_IGN
+        )  # Ctrl-C is for the calling process, which then ends this one
         torch.set_num_threads(1)
     try:
         with store.claim(job) as mine:
@@ -78,7 +82,9 @@ def _run_claimed(job: Job, store: ResultStore, device: str, deadline: float, own
     except Exception as error:  # one broken job (a missing file, memory) must not stop the others
         return job, error
     finally:
-        if device.startswith("cuda"):  # a trainer and its captured graphs refer to each other: nothing else frees them
+        if device.startswith(
+            "cuda"
+        ):  # a trainer and its captured graphs refer to each other: nothing else frees them
             import torch
 
             gc.collect()
@@ -112,13 +118,19 @@ def shared_gpu(device: str, *, log: Log) -> Iterator[None]:
     with tempfile.TemporaryDirectory(prefix="frhsic-mps-") as folder:
         variables = {"CUDA_MPS_PIPE_DIRECTORY": folder, "CUDA_MPS_LOG_DIRECTORY": folder}
         probe = [sys.executable, "-c", f"import torch; torch.zeros(1, device={device!r}).item()"]
-        quiet: dict[str, Any] = {"env": os.environ | variables, "capture_output": True, "timeout": 60}
+        quiet: dict[str, Any] = {
+            "env": os.environ | variables,
+            "capture_output": True,
+            "timeout": 60,
+        }
         try:
             subprocess.run([command, "-d"], check=True, **quiet)
             subprocess.run(probe, check=True, **quiet)
             os.environ.update(variables)
         except (OSError, subprocess.SubprocessError) as error:
-            log(f"The Multi-Process Service does not work here ({type(error).__name__}): processes take turns.")
+            log(
+                f"The Multi-Process Service does not work here ({type(error).__name__}): processes take turns."
+            )
         try:
             yield
         finally:
@@ -167,7 +179,9 @@ class Report:
     def __str__(self) -> str:
         done = f"{_count(self.jobs, 'job')}, {_count(self.rows, 'row')} finished"
         left = f"{_count(self.left, 'job')} left" + (f" ({self.stopped})" if self.stopped else "")
-        return "\n".join([f"{done} in {self.seconds:.1f} s", left, *(f"failed: {line}" for line in self.failed)])
+        return "\n".join(
+            [f"{done} in {self.seconds:.1f} s", left, *(f"failed: {line}" for line in self.failed)]
+        )
 
 
 def run_experiment(
@@ -222,7 +236,9 @@ def run_experiment(
     fetch_missing_data((job.data for job in jobs if job.data), log=log)
     if width > 1:
         log(f"{width} processes train at the same time on {device}")
-        jobs.sort(key=lambda job: job.weight, reverse=True)  # a long one at the end would leave the others idle
+        jobs.sort(
+            key=lambda job: job.weight, reverse=True
+        )  # a long one at the end would leave the others idle
     calls = (
         delayed(_run_claimed)(job, store, device, deadline, width > 1)
         for job in jobs
@@ -231,7 +247,9 @@ def run_experiment(
     total, seen = sum(job.weight for job in jobs), 0.0
     try:
         with _processes(width, device, log=log):
-            pool = Parallel(width, return_as="generator_unordered", pre_dispatch=width, batch_size=1)
+            pool = Parallel(
+                width, return_as="generator_unordered", pre_dispatch=width, batch_size=1
+            )
             for number, (job, outcome) in enumerate(pool(calls), start=1):
                 if isinstance(outcome, StoreError):
                     raise outcome
@@ -241,9 +259,13 @@ def run_experiment(
                 log(f"[{number}/{len(jobs)}] {line}; about {left / 60:.0f} min left")
     except KeyboardInterrupt:
         report.interrupted = True
-        report.stopped = "interrupted; finished results are kept; run the same command again to resume"
+        report.stopped = (
+            "interrupted; finished results are kept; run the same command again to resume"
+        )
     except TerminatedWorkerError:
-        report.stopped = "a process was killed, perhaps for lack of memory; run again, with fewer --workers"
+        report.stopped = (
+            "a process was killed, perhaps for lack of memory; run again, with fewer --workers"
+        )
     finally:
         splits_of.cache_clear()
         loaded.cache_clear()

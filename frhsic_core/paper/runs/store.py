@@ -35,11 +35,15 @@ NUMBERS = ("lam", "split", "seed")
 IDENTITY = (*TEXT, *NUMBERS)
 _ORDER = ["dataset", "variant", "protocol", "method", "option", "recipe", "lam", "split", "seed"]
 # Without rowid, the rows are in one tree, and none can be hidden by a damaged index.
-_SCHEMA = "CREATE TABLE IF NOT EXISTS jobs (key PRIMARY KEY, kind, meta, rows, sha256) WITHOUT ROWID"
+_SCHEMA = (
+    "CREATE TABLE IF NOT EXISTS jobs (key PRIMARY KEY, kind, meta, rows, sha256) WITHOUT ROWID"
+)
 _WAIT = 60.0  # seconds to wait for another process that writes
 # Until version 3.1, pandas read 36 % of all doubles with an error in the last bit unless it was asked not to.
 _EXACT: dict[str, Any] = (
-    {"float_precision": "round_trip"} if tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1) else {}
+    {"float_precision": "round_trip"}
+    if tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1)
+    else {}
 )
 
 
@@ -56,11 +60,15 @@ class Part:
     provenance: Mapping[str, Any]
 
 
-def rows_of_models(job: Stack, labels: Mapping[str, str], metrics: Mapping[str, Any]) -> pd.DataFrame:
+def rows_of_models(
+    job: Stack, labels: Mapping[str, str], metrics: Mapping[str, Any]
+) -> pd.DataFrame:
     """Return one row for each model of a stack: the labels, its λ, split and seed, and its value of each metric."""
     columns: dict[str, Any] = {name: [labels[name]] * len(job.models) for name in TEXT}
     columns |= dict(zip(NUMBERS, zip(*job.models, strict=True), strict=True))
-    return _typed(pd.DataFrame({**columns, **{name: np.asarray(values) for name, values in metrics.items()}}))
+    return _typed(
+        pd.DataFrame({**columns, **{name: np.asarray(values) for name, values in metrics.items()}})
+    )
 
 
 class _Finished(NamedTuple):
@@ -178,7 +186,9 @@ class ResultStore:
         finished, exported = self._load()
         if finished:
             with _explained(self.root), self._written() as database:
-                database.execute("BEGIN IMMEDIATE")  # other runners wait: nobody adds a job or exports until the end
+                database.execute(
+                    "BEGIN IMMEDIATE"
+                )  # other runners wait: nobody adds a job or exports until the end
                 finished, exported = self._load()
                 if finished:
                     self._merge(finished, exported, plan)
@@ -223,18 +233,26 @@ class ResultStore:
         place = f"{self.database.absolute().as_uri()}?mode=rw"
         try:
             with closing(sqlite3.connect(place, uri=True, timeout=_WAIT)) as database:
-                found = [_Finished(*row) for row in database.execute("SELECT * FROM jobs ORDER BY key")]
+                found = [
+                    _Finished(*row) for row in database.execute("SELECT * FROM jobs ORDER BY key")
+                ]
                 checked = database.execute("PRAGMA integrity_check").fetchone()[0]
             whole = checked == "ok" and all(_seal(*job[:-1]) == job.sha256 for job in found)
         except sqlite3.Error as error:
-            if getattr(error, "sqlite_errorname", "").startswith(("SQLITE_BUSY", "SQLITE_CANTOPEN", "SQLITE_IOERR")):
+            if getattr(error, "sqlite_errorname", "").startswith(
+                ("SQLITE_BUSY", "SQLITE_CANTOPEN", "SQLITE_IOERR")
+            ):
                 raise StoreError(f"{self.database} cannot be read ({error}). Run again.") from error
             whole = False
         if not whole:
-            raise StoreError(f"{self.database} is damaged. Delete it: frhsic run then runs its jobs again.")
+            raise StoreError(
+                f"{self.database} is damaged. Delete it: frhsic run then runs its jobs again."
+            )
         return found
 
-    def _merge(self, finished: Sequence[_Finished], exported: _Exported, plan: Experiment | None) -> None:
+    def _merge(
+        self, finished: Sequence[_Finished], exported: _Exported, plan: Experiment | None
+    ) -> None:
         rows = self._rows(finished, exported.table, exported.rows())
         before = self._provenance([], exported)
         after = self._provenance(finished, exported)
@@ -243,7 +261,9 @@ class ResultStore:
         else:
             order = {unit.key: i for i, unit in enumerate(plan.jobs)} if plan else {}
             place = {key: order.get(key, len(order)) for key in rows["unit"]}
-            rows = rows.sort_values("unit", key=lambda keys: keys.map(place), kind="stable", ignore_index=True)
+            rows = rows.sort_values(
+                "unit", key=lambda keys: keys.map(place), kind="stable", ignore_index=True
+            )
             after["units"].sort(key=lambda unit: order.get(unit["key"], len(order)))
             data = rows.to_csv(index=False, lineterminator="\n").encode()
         # The old records accept the new table before it is written, so that no crash leaves a table that does not fit
@@ -259,7 +279,13 @@ class ResultStore:
             side: dict[str, Any] = {"study": self.name, "environments": [], listed: []}
         else:
             listed, name = "stacks", "job"
-            side = {"experiment": self.name, "recipes": {}, "environments": [], "data": {}, listed: []}
+            side = {
+                "experiment": self.name,
+                "recipes": {},
+                "environments": [],
+                "data": {},
+                listed: [],
+            }
         side |= {key: copy(value) for key, value in exported.side.items()}
         records = {record[name]: record for record in side[listed]}
         for job in finished:
@@ -276,7 +302,9 @@ class ResultStore:
         side[listed] = list(records.values())
         return side
 
-    def _rows(self, finished: Sequence[_Finished], table: Path, stored: pd.DataFrame | None) -> pd.DataFrame:
+    def _rows(
+        self, finished: Sequence[_Finished], table: Path, stored: pd.DataFrame | None
+    ) -> pd.DataFrame:
         frames = [] if stored is None else [stored]
         new = [pd.DataFrame(json.loads(job.rows)) for job in finished]
         if not frames and not new:
@@ -286,7 +314,9 @@ class ResultStore:
             frames = [frame[~frame["unit"].isin(replaced)] for frame in frames]
             return pd.concat([*frames, *new], ignore_index=True)
         rows = pd.concat([*frames, *map(_typed, new)])
-        rows = rows.drop_duplicates(["recipe", *NUMBERS], keep="last").sort_values(_ORDER, ignore_index=True)
+        rows = rows.drop_duplicates(["recipe", *NUMBERS], keep="last").sort_values(
+            _ORDER, ignore_index=True
+        )
         metrics = [name for name in rows.columns if name not in IDENTITY]
         return _typed(rows[[*IDENTITY, *sorted(metrics)]])
 
@@ -310,14 +340,20 @@ def read_exported(root: Path, name: str) -> _Exported:
         table = root / f"{name}{'.csv' if holds_units else '.parquet'}"
         data = _bytes_of(table)
         accepted = side.pop("table_sha256", [])
-        fits = not (side.get("stacks") or side.get("units")) if data is None else sha256(data) in accepted
+        fits = (
+            not (side.get("stacks") or side.get("units"))
+            if data is None
+            else sha256(data) in accepted
+        )
         if fits:
             return _Exported(side, table, data)
         # Between the two readings another process may have exported the store. Then the json file is a new one.
         if _bytes_of(sidecar) == raw:
             break
     if data is None:
-        raise StoreError(f"{table} is missing. Restore it, or delete {sidecar.name} to compute its rows again.")
+        raise StoreError(
+            f"{table} is missing. Restore it, or delete {sidecar.name} to compute its rows again."
+        )
     if raw is None:
         raise StoreError(
             f"{sidecar} is missing, so {table.name} cannot be verified. Restore it, or delete {table.name} to compute "
@@ -385,7 +421,11 @@ def _explained(path: Path) -> Iterator[None]:
 
 def _typed(rows: pd.DataFrame) -> pd.DataFrame:
     """Give the columns of models their types: text, λ in double precision, integers, metrics in single precision."""
-    kinds: dict[str, Any] = dict.fromkeys(TEXT, object) | {"lam": np.float64, "split": np.int32, "seed": np.int32}
+    kinds: dict[str, Any] = dict.fromkeys(TEXT, object) | {
+        "lam": np.float64,
+        "split": np.int32,
+        "seed": np.int32,
+    }
     kinds |= {name: np.float32 for name in rows.columns if name not in kinds}
     return rows.astype({name: kind for name, kind in kinds.items() if name in rows.columns})
 
@@ -399,7 +439,11 @@ def _to_parquet(rows: pd.DataFrame) -> bytes:
     metrics = [name for name in rows.columns if name not in IDENTITY]
     file = BytesIO()
     pyarrow.parquet.write_table(
-        table, file, compression="zstd", use_dictionary=list(IDENTITY), use_byte_stream_split=metrics
+        table,
+        file,
+        compression="zstd",
+        use_dictionary=list(IDENTITY),
+        use_byte_stream_split=metrics,
     )
     return file.getvalue()
 
@@ -408,5 +452,7 @@ def _from_parquet(data: bytes, path: Path) -> pd.DataFrame:
     try:
         import pyarrow.parquet
     except ImportError as error:  # missing, or made for another NumPy
-        raise StoreError(f"Reading {path.name} needs pyarrow: pip install 'frhsic-core[paper]' ({error}).") from None
+        raise StoreError(
+            f"Reading {path.name} needs pyarrow: pip install 'frhsic-core[paper]' ({error})."
+        ) from None
     return pyarrow.parquet.read_table(pyarrow.BufferReader(data)).to_pandas()

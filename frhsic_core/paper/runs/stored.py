@@ -67,7 +67,9 @@ def reference_sweep() -> pd.DataFrame:
 def _sweep(folder: Path) -> pd.DataFrame:
     sweep = pd.read_csv(folder / "sweep.csv")
     replaced = (sweep["dataset"] == "adult") & (sweep["method"] == "frhsic")
-    sweep = pd.concat([sweep[~replaced], pd.read_csv(folder / "sweep_adult_frhsic_dense.csv")], ignore_index=True)
+    sweep = pd.concat(
+        [sweep[~replaced], pd.read_csv(folder / "sweep_adult_frhsic_dense.csv")], ignore_index=True
+    )
     return pd.DataFrame(
         {
             "dataset": sweep["dataset"],
@@ -99,10 +101,14 @@ def paper_table(label: str) -> pd.DataFrame:
     cells = pd.read_csv(book_folder("claims", "cells.csv"), dtype=str, keep_default_na=False)
     cells = cells[cells["place"] == label]
     # A claim of a cell reads "dataset, method, quantity, setting".
-    keys = [part.rename(name) for name, part in cells["claim"].str.split(", ", expand=True).items()][:2]
+    keys = [
+        part.rename(name) for name, part in cells["claim"].str.split(", ", expand=True).items()
+    ][:2]
     value = pd.to_numeric(cells["value"], errors="coerce")
     value = value.where(cells["quantity"] != "mse_x100", value / 100.0)
     names = {"acc": "performance", "mse_x100": "performance", "gdp": "dependence"}
     quantity = cells["quantity"].replace(names)
     table = value.groupby([*keys, quantity], sort=False).first().unstack("quantity")
-    return table.rename_axis(["dataset", "method"]).reindex(columns=["performance", "dependence", "naup"])
+    return table.rename_axis(["dataset", "method"]).reindex(
+        columns=["performance", "dependence", "naup"]
+    )

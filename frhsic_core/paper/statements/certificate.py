@@ -72,7 +72,9 @@ class Certificate:
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON; what is not finite becomes ``None``."""
-        values: dict[str, Any] = json.loads(json.dumps(asdict(self), default=float), parse_constant=lambda _: None)
+        values: dict[str, Any] = json.loads(
+            json.dumps(asdict(self), default=float), parse_constant=lambda _: None
+        )
         return values
 
 
@@ -123,7 +125,9 @@ def inequality(
     slack = min(upper - middle, middle - lower) if two_sided else upper - middle
     unit = max(1.0, *(abs(side) for side in sides[not two_sided :]))
     relation = "<= <=" if two_sided else "<="
-    return _certificate(claim, relation, sides, slack, tolerance, slack >= -tolerance * unit, **options)
+    return _certificate(
+        claim, relation, sides, slack, tolerance, slack >= -tolerance * unit, **options
+    )
 
 
 def equality(
@@ -137,8 +141,18 @@ def equality(
     'holds'
     """
     scale = max(abs(left), abs(right))
-    difference = abs(left - right) / scale if scale != 0 else 0.0  # with `> 0` a NaN would become a zero
-    return _certificate(claim, "==", (math.nan, left, right), difference, tolerance, difference <= tolerance, **options)
+    difference = (
+        abs(left - right) / scale if scale != 0 else 0.0
+    )  # with `> 0` a NaN would become a zero
+    return _certificate(
+        claim,
+        "==",
+        (math.nan, left, right),
+        difference,
+        tolerance,
+        difference <= tolerance,
+        **options,
+    )
 
 
 def strict_inequality(
@@ -154,10 +168,14 @@ def strict_inequality(
     False
     """
     slack = upper - middle
-    return _certificate(claim, "<", (math.nan, middle, upper), slack, -margin, slack > margin, **options)
+    return _certificate(
+        claim, "<", (math.nan, middle, upper), slack, -margin, slack > margin, **options
+    )
 
 
-def enclosed_inequality(claim: str, pairs: Iterable[tuple[Any, Any]], **options: Unpack[Options]) -> Certificate:
+def enclosed_inequality(
+    claim: str, pairs: Iterable[tuple[Any, Any]], **options: Unpack[Options]
+) -> Certificate:
     """Certify ``left <= right`` for every pair of balls of python-flint (``flint.arb``).
 
     It holds only if every number of one ball is at most every number of the other. If the balls overlap, the verdict is

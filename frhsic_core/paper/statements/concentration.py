@@ -44,7 +44,12 @@ TRIVIAL = 0.25  # the largest |HSIC_n − HSIC| that there can be for kernels wi
 
 
 def uniform_bound(
-    n: int, *, complexity: float, delta: float = DELTA, scale: float = 1.0, homogeneous: bool = False
+    n: int,
+    *,
+    complexity: float,
+    delta: float = DELTA,
+    scale: float = 1.0,
+    homogeneous: bool = False,
 ) -> float:
     """Return B_n(H, δ) of Theorem 5.1 (``eq:Bn_explicit``) for kernels c·k with ν = ℓ = 1 for k; O(1).
 
@@ -84,13 +89,19 @@ def proved_bound(n: int, *, complexity: float, delta: float = DELTA) -> float:
     >>> round(proved_bound(10_000, complexity=0.0), 4)
     0.0335
     """
-    return math.sqrt(3.0 * math.log(2.0 / delta) / n) + 2.0 / n + 20.0 * math.sqrt(math.pi) * complexity
+    return (
+        math.sqrt(3.0 * math.log(2.0 / delta) / n)
+        + 2.0 / n
+        + 20.0 * math.sqrt(math.pi) * complexity
+    )
 
 
 # What breaks the bound -----------------------------------------------------------------------------------------------
 
 
-def broken_by_kernels(claim: str, *, learned: bool = False, factor: float = 1e6, times: int = 1) -> list[Certificate]:
+def broken_by_kernels(
+    claim: str, *, learned: bool = False, factor: float = 1e6, times: int = 1
+) -> list[Certificate]:
     """Certify a deviation against ``times`` the bound for kernels c·k, c = ``factor``: as printed, and corrected.
 
     X is continuous, S a fair coin independent of X with values 0 and 3, H all functions into {0, 3}. For every h the
@@ -105,7 +116,10 @@ def broken_by_kernels(claim: str, *, learned: bool = False, factor: float = 1e6,
     # The number of ones is binomial, and smaller or larger than this with probability 1e-6.
     ones = 0.5 if learned else float(stats.binom.ppf(5e-7, n, 0.5)) / n
     deviation = (factor * 2.0 * ones * (1.0 - ones) * (1.0 - math.exp(-4.5))) ** 2
-    names = ("the printed bound for kernels of any size", "the bound with a last term that scales like HSIC")
+    names = (
+        "the printed bound for kernels of any size",
+        "the bound with a last term that scales like HSIC",
+    )
     return [
         inequality(
             f"{name}: {claim}", middle=deviation,
@@ -176,15 +190,21 @@ def drawn_suprema(n: int, draws: int, *, random_state: RandomState) -> Tensor:
     seed = int(torch.randint(2**62, (), generator=as_generator(random_state)))
     counts = np.random.default_rng(seed).multinomial(n, np.full(POINTS, 1.0 / POINTS), size=draws)
     gram = Gaussian(0.5)(torch.linspace(-1.0, 1.0, POINTS, dtype=torch.float64).unsqueeze(-1))
-    population = contraction_weights(gram, row_weights=torch.full((POINTS,), 1.0 / POINTS, dtype=torch.float64))
+    population = contraction_weights(
+        gram, row_weights=torch.full((POINTS,), 1.0 / POINTS, dtype=torch.float64)
+    )
     empirical = contraction_weights(gram, row_weights=torch.as_tensor(counts / n))
     return 0.5 * (empirical - population).abs().sum((-2, -1))
 
 
-def coverage(claim: str, gaps: Tensor, bound: float, *, delta: float = DELTA, **details: Any) -> Certificate:
+def coverage(
+    claim: str, gaps: Tensor, bound: float, *, delta: float = DELTA, **details: Any
+) -> Certificate:
     """Certify that ``gaps ≤ bound`` with probability at least 1 − delta, by the lower end of an exact 95 % interval."""
     if bound >= TRIVIAL:
-        raise ValueError(f"The bound is {bound:.3g}: at {TRIVIAL} or more, coverage cannot fail. Use more rows.")
+        raise ValueError(
+            f"The bound is {bound:.3g}: at {TRIVIAL} or more, coverage cannot fail. Use more rows."
+        )
     hits = int((gaps <= bound).sum())
     low, high = stats.binomtest(hits, len(gaps)).proportion_ci()
     quantile = torch.quantile(gaps, 1.0 - delta).item()
@@ -211,7 +231,11 @@ def train_to_test(*, quick: bool) -> list[Certificate]:
     n, draws = 100_000, 100 if quick else 400
     train, test = (drawn_suprema(n, draws, random_state=seed) for seed in (55, 56))
     claim = "test HSIC is at most training HSIC plus twice the bound, any encoders at all"
-    return [coverage(claim, train + test, 2.0 * uniform_bound(n, complexity=0.0), delta=2.0 * DELTA, n=n)]
+    return [
+        coverage(
+            claim, train + test, 2.0 * uniform_bound(n, complexity=0.0), delta=2.0 * DELTA, n=n
+        )
+    ]
 
 
 # One row -------------------------------------------------------------------------------------------------------------
@@ -225,7 +249,9 @@ def with_one_row_replaced(phi: Tensor, psi: Tensor) -> tuple[Tensor, Tensor]:
     n = phi.shape[-2] - 1
 
     def covariance(kept: slice) -> Tensor:
-        a, b = (part[..., kept, :] - part[..., kept, :].mean(-2, keepdim=True) for part in (phi, psi))
+        a, b = (
+            part[..., kept, :] - part[..., kept, :].mean(-2, keepdim=True) for part in (phi, psi)
+        )
         return a.mT @ b * (n / (n - 1))
 
     return covariance(slice(0, n)), covariance(slice(1, n + 1))
@@ -242,7 +268,9 @@ def random_features(count: int, n: int, generator: torch.Generator) -> Tensor:
     features = torch.randn(count, n, 4, generator=generator, dtype=torch.float64).abs()
     one_hot = torch.nn.functional.one_hot(features.argmax(-1), 4)
     choice = torch.rand(count, 1, 1, 2, generator=generator)
-    features = torch.where(choice[..., 0] < 0.5, one_hot, torch.nn.functional.normalize(features, dim=-1))
+    features = torch.where(
+        choice[..., 0] < 0.5, one_hot, torch.nn.functional.normalize(features, dim=-1)
+    )
     features[:, 1:-1] = torch.where(choice[..., 1] < 0.8, features[:, 1:2], features[:, 1:-1])
     return features
 
@@ -289,7 +317,12 @@ def root_hsic(table: np.ndarray) -> np.ndarray:
 
 
 # Shares of Z = 0 and 1 for S = 0, then for S = 1: independent, dependent, and Z = S a fair coin.
-TABLES = ((0.25, 0.25, 0.25, 0.25), (0.06, 0.14, 0.24, 0.56), (0.3, 0.2, 0.1, 0.4), (0.5, 0.0, 0.0, 0.5))
+TABLES = (
+    (0.25, 0.25, 0.25, 0.25),
+    (0.06, 0.14, 0.24, 0.56),
+    (0.3, 0.2, 0.1, 0.4),
+    (0.5, 0.0, 0.0, 0.5),
+)
 
 
 DELTAS = (0.05, 0.2, 0.5)
@@ -311,17 +344,25 @@ def bound_certificates(
     """
     counts = all_tables(n, len(laws[0]))
     values = n / (n - 1) * estimate(counts / n)
-    cases = [(float(estimate(np.asarray(law))), stats.multinomial(n, law).pmf(counts)) for law in laws]
+    cases = [
+        (float(estimate(np.asarray(law))), stats.multinomial(n, law).pmf(counts)) for law in laws
+    ]
     means = [(truth, float(chances @ values)) for truth, chances in cases]
     truth, mean = min(means, key=lambda pair: pair[1] - pair[0])
-    options: Any = {"evidence": "exact", "ours": True, "details": {"laws": len(laws), "deltas": DELTAS, "n": n}}
+    options: Any = {
+        "evidence": "exact",
+        "ours": True,
+        "details": {"laws": len(laws), "deltas": DELTAS, "n": n},
+    }
     found = [
         inequality(f"{name}: n/(n-1) times the estimate is on average at least the truth, all samples enumerated",
                    middle=truth, upper=mean, **options)
     ]  # fmt: skip
     for words, slack in slacks.items():
         failures = {
-            delta: max(float(chances @ (values + slack(delta) < truth - 1e-12)) for truth, chances in cases)
+            delta: max(
+                float(chances @ (values + slack(delta) < truth - 1e-12)) for truth, chances in cases
+            )
             for delta in DELTAS
         }
         worst = max(DELTAS, key=lambda delta: failures[delta] / delta)
@@ -338,7 +379,9 @@ def root_certificate(*, quick: bool) -> list[Certificate]:
     """
     n = 40 if quick else 100
     a, b, c, d = all_tables(n, 4).T
-    both_differ = 2.0 * (a * d + b * c) / (n * (n - 1))  # the mean of (1 − k)(1 − l) over pairs, k = l = 1[x = y]
+    both_differ = (
+        2.0 * (a * d + b * c) / (n * (n - 1))
+    )  # the mean of (1 − k)(1 − l) over pairs, k = l = 1[x = y]
     slacks: dict[str, Slack] = {
         "": lambda delta: math.sqrt(3.0 * math.log(1.0 / delta) / n),
         " with the variance": lambda delta: pair_slack(both_differ, n, delta),
@@ -382,7 +425,9 @@ def linear_complexity(x: ArrayLike, *, radius: float, dimension: int) -> Tensor:
     total = values.sum(-1, keepdim=True).clamp_min(torch.finfo(x.dtype).tiny)
     y = torch.arange(-REACH, REACH + STEP / 2, STEP, dtype=x.dtype, device=x.device)
     logs = torch.log1p(2.0 * torch.exp(2.0 * y) * (values / total).unsqueeze(-1)).sum(-2)
-    mean_root = (-torch.expm1(-0.5 * dimension * logs) * torch.exp(-y)).sum(-1) * (STEP / math.sqrt(math.pi))
+    mean_root = (-torch.expm1(-0.5 * dimension * logs) * torch.exp(-y)).sum(-1) * (
+        STEP / math.sqrt(math.pi)
+    )
     return radius * total.squeeze(-1).sqrt() * mean_root / x.shape[-2]
 
 
@@ -413,7 +458,9 @@ def as_printed(*, quick: bool) -> list[Certificate]:
 def random_inputs(count: int, *, random_state: RandomState) -> list[tuple[Tensor, int]]:
     """Draw batches of bounded inputs with a dimension d_Z each: on a sphere, in a ball, one direction, mostly zero."""
     generator, batches = as_generator(random_state), []
-    settings = [(n, d, dimension) for n in (1, 2, 10, 40) for d in (1, 3, 8) for dimension in (1, 2, 50)]
+    settings = [
+        (n, d, dimension) for n in (1, 2, 10, 40) for d in (1, 3, 8) for dimension in (1, 2, 50)
+    ]
     for index, (n, d, dimension) in enumerate(settings):
         share = count // len(settings) + (index < count % len(settings))
         x = torch.randn(share, n, d, generator=generator, dtype=torch.float64)
@@ -434,7 +481,9 @@ def search_inputs(*, quick: bool) -> list[Certificate]:
         largest = torch.linalg.vector_norm(x, dim=-1).amax(-1)
         printed = largest * math.sqrt(dimension / x.shape[-2])
         found.append(linear_complexity(x, radius=1.0, dimension=dimension) / printed - 1.0)
-    worst = torch.cat(found).max().item()  # the maximum of a tensor keeps a NaN; Python's `max` would drop it
+    worst = (
+        torch.cat(found).max().item()
+    )  # the maximum of a tensor keeps a NaN; Python's `max` would drop it
     return [
         inequality("the complexity is at most R times M times the root of d_Z over n", middle=worst, upper=0.0,
                    evidence="deterministic", assumptions=("inputs bounded by M",), details={"instances": count})

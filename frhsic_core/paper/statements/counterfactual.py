@@ -40,8 +40,12 @@ class FiniteSCM:
     @property
     def counterfactually_fair(self) -> bool:
         """Whether Z_{S←s'} = Z for every unit that occurs and every s', fair for every head that separates points."""
-        columns = zip(zip(*self.table, strict=True), zip(*self.probabilities, strict=True), strict=True)
-        return all(len(set(values)) == 1 for values, chances in columns if sum(chances, Fraction(0)) > 0)
+        columns = zip(
+            zip(*self.table, strict=True), zip(*self.probabilities, strict=True), strict=True
+        )
+        return all(
+            len(set(values)) == 1 for values, chances in columns if sum(chances, Fraction(0)) > 0
+        )
 
     def law(self) -> FiniteLaw:
         """Return the observational law of (Z, S)."""
@@ -55,7 +59,10 @@ class FiniteSCM:
     def hsic(self) -> Fraction:
         """Return HSIC(Z, S) with the kernels 1[z = z'] and 1[s = s'], characteristic on finite sets."""
         law = self.law()
-        identities = [[[int(i == j) for j in range(size)] for i in range(size)] for size in law.probabilities.shape]
+        identities = [
+            [[int(i == j) for j in range(size)] for i in range(size)]
+            for size in law.probabilities.shape
+        ]
         return law.hsic(*identities)
 
 
@@ -74,7 +81,10 @@ def xor() -> FiniteSCM:
 def every_table() -> list[Certificate]:
     """Enumerate all tables of two values of S, three of U and three of Z, under two laws of the noise."""
     third, half = Fraction(1, 3), Fraction(1, 2)
-    laws = [([half, half], [third] * 3), ([Fraction(1, 5), Fraction(4, 5)], [half, third, Fraction(1, 6)])]
+    laws = [
+        ([half, half], [third] * 3),
+        ([Fraction(1, 5), Fraction(4, 5)], [half, third, Fraction(1, 6)]),
+    ]
     worst, fair, hidden, total = Fraction(0), 0, 0, 0
     for p_s, p_u in laws:
         probabilities = independent(p_s, p_u)
@@ -102,8 +112,12 @@ def every_table() -> list[Certificate]:
 def dropped_assumptions() -> list[Certificate]:
     """Drop an exogenous S, or enough heads: counterfactual fairness then says nothing about independence."""
     three_eighths, eighth, half = Fraction(3, 8), Fraction(1, 8), Fraction(1, 2)
-    confounded = FiniteSCM([[0, 1], [0, 1]], [[three_eighths, eighth], [eighth, three_eighths]])  # Z = U, U follows S
-    signed = FiniteSCM([[-1, -1], [1, 1]], independent([half, half], [half, half]))  # Z = S, and only f(z) = z² used
+    confounded = FiniteSCM(
+        [[0, 1], [0, 1]], [[three_eighths, eighth], [eighth, three_eighths]]
+    )  # Z = U, U follows S
+    signed = FiniteSCM(
+        [[-1, -1], [1, 1]], independent([half, half], [half, half])
+    )  # Z = S, and only f(z) = z² used
     squared = FiniteSCM([[z * z for z in row] for row in signed.table], signed.probabilities)
     return [
         strict_inequality(

@@ -51,7 +51,8 @@ def bound() -> list[Certificate]:
     """Check that the bound of Proposition 4.1 is attained. ``search`` checks it, and the decomposition, on laws."""
     half, quarter = Fraction(1, 2), Fraction(1, 4)
     joint = np.array(
-        [[half * (half + quarter), half * quarter], [half * quarter, half * (half + quarter)]], dtype=object
+        [[half * (half + quarter), half * quarter], [half * quarter, half * (half + quarter)]],
+        dtype=object,
     )
     signed = np.array([[1, -1], [-1, 1]], dtype=object)  # k_S(s, t) = st on {−1, 1}
     gram_z = power_gram(2)
@@ -69,7 +70,9 @@ def direction() -> list[Certificate]:
     ratios = []
     for frequency in (1, 2, 4, 8):
         law, s = hidden_wave(frequency)
-        wave = deviations_of_joint(law, torch.eye(2, dtype=torch.float64), Gaussian(0.2)(s.unsqueeze(-1)))
+        wave = deviations_of_joint(
+            law, torch.eye(2, dtype=torch.float64), Gaussian(0.2)(s.unsqueeze(-1))
+        )
         ratios.append((wave.expected_squared_mmd / wave.hsic).item())
     return [
         strict_inequality("no constant reverses the bound: E[MMD²]/HSIC grows with the frequency",

@@ -32,7 +32,14 @@ from frhsic_core.paper.statements.concentration import all_tables
 
 Exact = np.ndarray  # of Fractions, dtype object
 
-CONDITIONS = ("joint IPM", "independence", "conditional laws", "every bounded g", "EIPM", "GDP of every head")
+CONDITIONS = (
+    "joint IPM",
+    "independence",
+    "conditional laws",
+    "every bounded g",
+    "EIPM",
+    "GDP of every head",
+)
 
 
 def power_gram(size: int, *, ratio: Fraction = Fraction(1, 2)) -> Exact:
@@ -64,7 +71,9 @@ def exact_hsic(joint: Exact, gram_z: Exact, gram_s: Exact) -> Fraction:
 def joint_laws(rows: int, columns: int, denominator: int) -> Iterator[Exact]:
     """Yield all laws on a rows × columns grid whose probabilities are multiples of 1/denominator, zeros included."""
     for counts in all_tables(denominator, rows * columns):
-        yield np.array([Fraction(int(count), denominator) for count in counts], dtype=object).reshape(rows, columns)
+        yield np.array(
+            [Fraction(int(count), denominator) for count in counts], dtype=object
+        ).reshape(rows, columns)
 
 
 def conditions(joint: Exact, gram_z: Exact, gram_s: Exact) -> tuple[bool, ...]:
@@ -96,7 +105,9 @@ def conditions(joint: Exact, gram_z: Exact, gram_s: Exact) -> tuple[bool, ...]:
 @check("Definition 2.1")
 def definition_is_implemented() -> list[Certificate]:
     """Check that the library's HSIC is the number of Definition 2.1, on a rational law."""
-    joint = np.array([[Fraction(2, 15), Fraction(1, 5)], [Fraction(1, 15), Fraction(2, 5)], [Fraction(1, 5), 0]])
+    joint = np.array(
+        [[Fraction(2, 15), Fraction(1, 5)], [Fraction(1, 15), Fraction(2, 5)], [Fraction(1, 5), 0]]
+    )
     joint = joint.astype(object)
     # r^|i−j| with r = 1/2 is the Laplacian kernel of bandwidth 1/log 2 on integers; two points cannot tell it from a
     # Gaussian, so S takes one of bandwidth 1/√(2 log 2).
@@ -120,7 +131,11 @@ def definition_is_implemented() -> list[Certificate]:
 @check("Proposition 3.1")
 def equivalence_on_all_laws(*, quick: bool) -> list[Certificate]:
     """Check that the six conditions of Proposition 3.1 have one truth value on every law of a grid."""
-    shapes = [(2, 2, 8), (2, 3, 6), (3, 2, 6)] if quick else [(2, 2, 16), (2, 3, 8), (3, 2, 8), (3, 3, 6)]
+    shapes = (
+        [(2, 2, 8), (2, 3, 6), (3, 2, 6)]
+        if quick
+        else [(2, 2, 16), (2, 3, 8), (3, 2, 8), (3, 3, 6)]
+    )
     disagree, independent, total = 0, 0, 0
     for rows, columns, denominator in shapes:
         gram_z, gram_s = power_gram(rows), power_gram(columns, ratio=Fraction(1, 3))
@@ -194,7 +209,11 @@ def lipschitz_supremum(measure: np.ndarray, pairs: list[tuple[int, int, float]])
         shape=(len(row), measure.size),
     ).tocsr()
     result = linprog(
-        -measure, A_ub=vstack([half, -half]), b_ub=np.r_[c, c], bounds=[(None, None)] * measure.size, method="highs"
+        -measure,
+        A_ub=vstack([half, -half]),
+        b_ub=np.r_[c, c],
+        bounds=[(None, None)] * measure.size,
+        method="highs",
     )
     return -float(result.fun)
 
@@ -214,9 +233,15 @@ def _laws(quick: bool) -> list[Exact]:
     generator = np.random.default_rng(3)
     laws = [example_law()]
     for _ in range(3 if quick else 20):
-        counts = generator.integers(0, 12, size=(int(generator.integers(2, 6)), int(generator.integers(2, 5))))
+        counts = generator.integers(
+            0, 12, size=(int(generator.integers(2, 6)), int(generator.integers(2, 5)))
+        )
         counts[0, 0] += 1
-        laws.append(np.array([[Fraction(int(c), int(counts.sum())) for c in row] for row in counts], dtype=object))
+        laws.append(
+            np.array(
+                [[Fraction(int(c), int(counts.sum())) for c in row] for row in counts], dtype=object
+            )
+        )
     return laws
 
 
@@ -232,13 +257,19 @@ def disintegration(*, quick: bool) -> list[Certificate]:
         law = FiniteLaw(range(rows), range(columns), joint)
         contrast = law.p_s * law.delta  # P_S(s)·(P_{Z|S=s} − P_Z)(z), from the conditional laws
         if joint.size <= 12:
-            variation.append((largest_over_signs(joint), abs(contrast).sum()))  # fractions: compared exactly
+            variation.append(
+                (largest_over_signs(joint), abs(contrast).sum())
+            )  # fractions: compared exactly
         points = np.array([(i, j) for i in range(rows) for j in range(columns)])
         cost = np.abs(points[:, None, :] - points[None, :, :]).sum(-1).astype(float)
         transported = wasserstein((joint - independent).ravel().astype(float), cost)
-        dual = lipschitz_supremum(contrast.ravel().astype(float), _grid_pairs(rows, columns, across=True))
+        dual = lipschitz_supremum(
+            contrast.ravel().astype(float), _grid_pairs(rows, columns, across=True)
+        )
         transport.append((transported, dual))
-    pairs = (max(found, key=lambda pair: abs(pair[0] - pair[1])) for found in (variation, transport))
+    pairs = (
+        max(found, key=lambda pair: abs(pair[0] - pair[1])) for found in (variation, transport)
+    )
     (variation_left, variation_right), (transport_left, transport_right) = pairs
     return [
         equality("bounded functions: the joint total variation is that of the conditional contrasts",
@@ -258,8 +289,12 @@ def decomposable_classes() -> list[Certificate]:
     # A selector s ↦ ±1-Lipschitz slice, glued: inside the slice-wise class by construction, outside the joint one.
     glued = np.where(np.arange(columns)[None, :] % 2 == 0, 1.0, -1.0) * np.arange(rows)[:, None]
     flat = glued.ravel()
-    slice_excess = max(abs(flat[a] - flat[b]) - c for a, b, c in _grid_pairs(rows, columns, across=False))
-    joint_excess = max(abs(flat[a] - flat[b]) - c for a, b, c in _grid_pairs(rows, columns, across=True))
+    slice_excess = max(
+        abs(flat[a] - flat[b]) - c for a, b, c in _grid_pairs(rows, columns, across=False)
+    )
+    joint_excess = max(
+        abs(flat[a] - flat[b]) - c for a, b, c in _grid_pairs(rows, columns, across=True)
+    )
     return [
         inequality("gluing Lipschitz slices stays in the class that is Lipschitz in z alone: decomposable",
                    middle=slice_excess, upper=0.0, evidence="exact"),
@@ -282,7 +317,10 @@ def recovery() -> list[Certificate]:
     w_joint = lipschitz_supremum(difference, _grid_pairs(rows, columns, across=True))
     w_integral = law.expected_wasserstein()
     gram = power_gram(rows)
-    expected_mmd, root_hsic = law.expected_mmd(gram), math.sqrt(exact_hsic(joint, gram, power_gram(columns)))
+    expected_mmd, root_hsic = (
+        law.expected_mmd(gram),
+        math.sqrt(exact_hsic(joint, gram, power_gram(columns))),
+    )
     # {f*, −f*} with f* the best bounded witness: closed under sign, far from decomposable, and still equal.
     witness = np.sign(difference)
     two_functions = abs(float(witness @ difference))

@@ -86,7 +86,11 @@ def sandwich(
         values = torch.linalg.eigvalsh(center(gram)) / n
         norms.append(values[..., -1].clamp_min(0.0))
         # A direction lost to rounding here would make the lower side too large: count generously.
-        ranks.append((values > torch.finfo(z.dtype).eps * gram.abs().amax((-2, -1)).unsqueeze(-1) / n).sum(-1))
+        ranks.append(
+            (values > torch.finfo(z.dtype).eps * gram.abs().amax((-2, -1)).unsqueeze(-1) / n).sum(
+                -1
+            )
+        )
     return Sandwich(
         squared=khgr(z, s, ridge=ridge, kernel_z=kernel_z, kernel_s=kernel_s).square(),
         hsic=hsic(z, s, kernel_z=kernel_z, kernel_s=kernel_s),
@@ -99,7 +103,9 @@ def sandwich(
 
 # By how much a sample would break each bound, multiplied out. The first is the printed one (``eq:khgr_reg_bound``).
 STEPS: dict[str, Callable[[Sandwich], Tensor]] = {
-    "kHGR squared is at most HSIC over the product of the ridges": lambda x: x.ridges * x.squared - x.hsic,
+    "kHGR squared is at most HSIC over the product of the ridges": lambda x: (
+        x.ridges * x.squared - x.hsic
+    ),
     "kHGR squared is at most COCO squared over the product of the ridges": (
         lambda x: x.ridges * x.squared - x.coco_squared
     ),

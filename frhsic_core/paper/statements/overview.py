@@ -90,7 +90,9 @@ class FormalTheorem:
 def theorems_in(folder: Path) -> tuple[FormalTheorem, ...]:
     """Return the theorems of a folder that prove a statement of the paper or a part of one."""
     with (folder / "statements.csv").open(encoding="utf-8", newline="") as file:
-        return tuple(FormalTheorem(**row) for row in csv.DictReader(file) if row["statement"] in statements())
+        return tuple(
+            FormalTheorem(**row) for row in csv.DictReader(file) if row["statement"] in statements()
+        )
 
 
 @cache
@@ -117,19 +119,36 @@ def formally_proved() -> tuple[str, ...]:
     >>> "Theorem 4.7" in formally_proved(), "Theorem 5.1" in formally_proved()
     (True, False)
     """
-    return tuple(n for n in statements() if any(one.whole and one.statement == n for one in formal_theorems()))
+    return tuple(
+        n
+        for n in statements()
+        if any(one.whole and one.statement == n for one in formal_theorems())
+    )
 
 
 def proof_certificates(number: str, folder: Path) -> list[Certificate]:
     """Certify that Coq accepted every theorem about a statement, and that none rests on an axiom."""
     theorems = [one for one in theorems_in(folder) if one.statement == number]
     path = folder / "checked.json"
-    record = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {"files": {}, "theorems": {}}
-    files = {file.stem: hashlib.sha256(file.read_bytes()).hexdigest() for file in folder.glob("*.v")}
-    answers = [record["theorems"].get(one.full_name) if record["files"] == files else None for one in theorems]
+    record = (
+        json.loads(path.read_text(encoding="utf-8"))
+        if path.is_file()
+        else {"files": {}, "theorems": {}}
+    )
+    files = {
+        file.stem: hashlib.sha256(file.read_bytes()).hexdigest() for file in folder.glob("*.v")
+    }
+    answers = [
+        record["theorems"].get(one.full_name) if record["files"] == files else None
+        for one in theorems
+    ]
     without_axioms = float(sum(answer == CLOSED for answer in answers))
     scope = dict.fromkeys(words for one in theorems for words in one.assumptions.split("; "))
-    what = "proved in Coq" if any(one.whole for one in theorems) else "parts of its proof, proved in Coq"
+    what = (
+        "proved in Coq"
+        if any(one.whole for one in theorems)
+        else "parts of its proof, proved in Coq"
+    )
     return [
         equality(
             f"{what}: theorems that rest on no axiom, against all theorems",
@@ -138,7 +157,10 @@ def proof_certificates(number: str, folder: Path) -> list[Certificate]:
             tolerance=0.0,
             evidence="proof",
             assumptions=tuple(word for word in scope if not word.startswith("none")),
-            details={"theorems": {one.full_name: one.words for one in theorems}, "checked with": record.get("coq", "")},
+            details={
+                "theorems": {one.full_name: one.words for one in theorems},
+                "checked with": record.get("coq", ""),
+            },
         )
     ]
 
@@ -198,7 +220,11 @@ def sentences() -> tuple[Sentence, ...]:
     >>> sentences()[0].statements
     ('Theorem 5.1', 'Corollary 5.2', 'Proposition G.2', 'Corollary G.3')
     """
-    text = resources.files("frhsic_core.paper.statements").joinpath("sentences.csv").read_text(encoding="utf-8")
+    text = (
+        resources.files("frhsic_core.paper.statements")
+        .joinpath("sentences.csv")
+        .read_text(encoding="utf-8")
+    )
     return tuple(
         Sentence(
             **{name: row[name] for name in ("kind", "place", "sentence", "holds")},
@@ -218,7 +244,9 @@ def theorems() -> tuple[str, ...]:
     >>> len(theorems())
     18
     """
-    return tuple(n for n in statements() if n.startswith(("Theorem", "Proposition", "Corollary", "Lemma")))
+    return tuple(
+        n for n in statements() if n.startswith(("Theorem", "Proposition", "Corollary", "Lemma"))
+    )
 
 
 def concerned(sentence: Sentence, rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
@@ -226,7 +254,8 @@ def concerned(sentence: Sentence, rows: Iterable[Mapping[str, Any]]) -> list[Map
     return [
         row
         for row in rows
-        if row["statement"] in sentence.statements and any(text in row["claim"] for text in sentence.certificates)
+        if row["statement"] in sentence.statements
+        and any(text in row["claim"] for text in sentence.certificates)
     ]
 
 
@@ -269,7 +298,9 @@ def counts(rows: Iterable[Mapping[str, Any]]) -> dict[str, int]:
     about, kinds = judged(rows), Counter(s.kind for s in failing(rows))
     return {
         "theorems": len(theorems()),
-        "theorems that hold": sum(number not in about or about[number][0] == "holds" for number in theorems()),
+        "theorems that hold": sum(
+            number not in about or about[number][0] == "holds" for number in theorems()
+        ),
         **{kind: kinds[kind] for kind in KINDS},
     }
 
@@ -321,7 +352,10 @@ class Standing:
     @property
     def evidence_words(self) -> tuple[str, ...]:
         """Evidence as a table shows it. A formal proof of parts is not a proof of the statement."""
-        return tuple("proof of parts" if e == "proof" and self.formal == "parts" else e for e in self.evidence)
+        return tuple(
+            "proof of parts" if e == "proof" and self.formal == "parts" else e
+            for e in self.evidence
+        )
 
     @property
     def link(self) -> str:
@@ -355,7 +389,9 @@ def standings(rows: Iterable[Mapping[str, Any]]) -> list[Standing]:
         chapter = chapters.get(number)
         here = "" if chapter is None else chapter[1] or "yes"
         verdict, near = about.get(number, ("holds", 0))
-        verdict = "holds; a sentence in or near it fails" if verdict == "holds" and near else verdict
+        verdict = (
+            "holds; a sentence in or near it fails" if verdict == "holds" and near else verdict
+        )
         evidence = tuple(e for e in EVIDENCE if e in present)
         found.append(Standing(statement, here, _formal_words(number), evidence, verdict))
     return found
@@ -366,7 +402,9 @@ def overview_table(found: Iterable[Standing]) -> list[dict[str, str]]:
     return [
         {
             "statement": f'<a href="{one.link}">{one.statement.number}</a><br><small>{one.statement.what}</small>',
-            "proved in the paper": {"no": "–"}.get(one.statement.paper_proof, one.statement.paper_proof),
+            "proved in the paper": {"no": "–"}.get(
+                one.statement.paper_proof, one.statement.paper_proof
+            ),
             "here": one.here or "–",
             "formally": one.formal or "–",
             "evidence": ", ".join(one.evidence_words),
@@ -377,12 +415,20 @@ def overview_table(found: Iterable[Standing]) -> list[dict[str, str]]:
 
 
 WIDTH, HEIGHT, ACROSS, DOWN, MARGIN = 96, 44, 18, 24, 12
-_ABBREVIATED = {"Theorem": "Thm", "Proposition": "Prop", "Corollary": "Cor", "Definition": "Def", "Remark": "Rem"}
+_ABBREVIATED = {
+    "Theorem": "Thm",
+    "Proposition": "Prop",
+    "Corollary": "Cor",
+    "Definition": "Def",
+    "Remark": "Rem",
+}
 
 
 def drawn_edges() -> list[tuple[str, str]]:
     """Return the dependencies as pairs of what is used and what uses it."""
-    return [(used, number) for number, statement in statements().items() for used in statement.builds_on]
+    return [
+        (used, number) for number, statement in statements().items() for used in statement.builds_on
+    ]
 
 
 def _corner(number: str) -> tuple[int, int]:
@@ -432,11 +478,15 @@ def map_html(found: Iterable[Standing]) -> str:
     columns, rows = (1 + max(one.place[axis] for one in statements().values()) for axis in (0, 1))
     width = 2 * MARGIN + columns * WIDTH + (columns - 1) * ACROSS
     height = 2 * MARGIN + rows * HEIGHT + (rows - 1) * DOWN
-    edges = "".join(f'<path d="{_edge(*edge)}" marker-end="url(#statement-arrow)"/>' for edge in drawn_edges())
+    edges = "".join(
+        f'<path d="{_edge(*edge)}" marker-end="url(#statement-arrow)"/>' for edge in drawn_edges()
+    )
     boxes = "".join(_box(one) for one in found)
     keys = {kind: words for words, kind in VERDICTS.items()}
     keys |= {"formal": "proof checked by a proof assistant", "parts": "parts of the proof checked"}
-    legend = "".join(f'<span><span class="key {kind}"></span>{words}</span>' for kind, words in keys.items())
+    legend = "".join(
+        f'<span><span class="key {kind}"></span>{words}</span>' for kind, words in keys.items()
+    )
     return (
         '<div class="statement-map">'
         f'<svg viewBox="0 0 {width} {height}" role="group" '

@@ -135,14 +135,18 @@ def gap_spectrum(
     values, vectors = values.flip(-1), vectors.flip(-1)
     head = (kernel_z(z, points) @ weights.unsqueeze(-1)).squeeze(-1)
     floor = n * torch.finfo(z.dtype).eps * values[..., :1]
-    largest = torch.maximum(*(gram.diagonal(dim1=-2, dim2=-1).amax(-1) for gram in (gram_z, gram_points)))
+    largest = torch.maximum(
+        *(gram.diagonal(dim1=-2, dim2=-1).amax(-1) for gram in (gram_z, gram_points))
+    )
     scale = weights.abs().sum(-1).square() * largest
     return GapSpectrum(
         eigenvalues=values,
         vectors=vectors,
         energies=(vectors * (center(gram_z) @ vectors)).sum(-2),
         gap=head - head.mean(-1, keepdim=True),
-        squared_norm=torch.einsum("...a,...ab,...b->...", weights, gram_points, weights).clamp_min(0.0),
+        squared_norm=torch.einsum("...a,...ab,...b->...", weights, gram_points, weights).clamp_min(
+            0.0
+        ),
         hsic=hsic(z, s, kernel_z=kernel_z, kernel_s=kernel_s),
         rank=(values > floor).sum(-1),
         scale=torch.where(scale > 0, scale, 1.0),
@@ -169,7 +173,9 @@ def identity_excess(found: GapSpectrum) -> Tensor:
 
 def lower_bound_excess(found: GapSpectrum) -> Tensor:
     """Return λ̂_m·tr(P_m K̃ P_m)/n − HSIC for every m (``eq:hsic_lower``)."""
-    return _allowed(found, found.eigenvalues * found.energies.cumsum(-1) / found.rows - found.hsic.unsqueeze(-1))
+    return _allowed(
+        found, found.eigenvalues * found.energies.cumsum(-1) / found.rows - found.hsic.unsqueeze(-1)
+    )
 
 
 def projection_excess(found: GapSpectrum) -> Tensor:
@@ -181,7 +187,9 @@ def projection_excess(found: GapSpectrum) -> Tensor:
 def division_free_excess(found: GapSpectrum) -> Tensor:
     """Return λ̂_m·‖P_m δ_f‖²/n − ‖f‖²·HSIC for every m (``eq:hsic_gdp_bound`` with nothing to divide by)."""
     right = (found.squared_norm * found.hsic).unsqueeze(-1)
-    return _allowed(found, found.eigenvalues * found.mean_squares - right) / found.scale.unsqueeze(-1)
+    return _allowed(found, found.eigenvalues * found.mean_squares - right) / found.scale.unsqueeze(
+        -1
+    )
 
 
 Steps = Mapping[str, Callable[[GapSpectrum], Tensor]]
@@ -196,7 +204,9 @@ STEPS: Steps = {
 def search_steps(steps: Steps, *, instances: int, random_state: RandomState) -> dict[str, float]:
     """Return the largest excess of each step over random samples, each with a random head and with its witness head."""
 
-    def both(step: Callable[[GapSpectrum], Tensor]) -> Callable[[tuple[GapSpectrum, GapSpectrum]], Tensor]:
+    def both(
+        step: Callable[[GapSpectrum], Tensor],
+    ) -> Callable[[tuple[GapSpectrum, GapSpectrum]], Tensor]:
         return lambda pair: torch.stack([step(found) for found in pair])
 
     return worst_excess(
@@ -232,7 +242,12 @@ def ties_in_four_rows() -> list[Certificate]:
     # In the sample each pair of values has the share 1/4; k_Z is r^|i−j| with r = 1/2, k_S is 1[s = t].
     law = np.full((2, 2), Fraction(1, 4), dtype=object)
     independent = exact_hsic(law, power_gram(2, ratio=across), power_gram(2, ratio=Fraction(0)))
-    details = {"S": [0, 0, 1, 1], "Z": [0, 1, 0, 1], "mean square of delta_f": str(square), "HSIC": str(independent)}
+    details = {
+        "S": [0, 0, 1, 1],
+        "Z": [0, 1, 0, 1],
+        "mean square of delta_f": str(square),
+        "HSIC": str(independent),
+    }
     # ‖f‖ = 1 and λ̂_r > 0, so the bound vanishes with HSIC.
     return [
         inequality("appendix: at m = r the unprojected gap is bounded; four rows with ties", middle=float(square),
@@ -287,7 +302,9 @@ def gdp_of_groups(*, quick: bool) -> list[Certificate]:
     for n in SAMPLE_SIZES:
         scores, groups = (random_features(count, n + 1, generator) for _ in range(2))
         members = torch.nn.functional.one_hot(groups.argmax(-1)).double()
-        before, after = (c.abs().sum((-2, -1)) for c in with_one_row_replaced(scores[..., :1], members))
+        before, after = (
+            c.abs().sum((-2, -1)) for c in with_one_row_replaced(scores[..., :1], members)
+        )
         largest = max(largest, (before - after).abs().max().item())
     two = ((0.25, 0.25, 0.25, 0.25), (0.3, 0.1, 0.2, 0.4), (0.5, 0.0, 0.0, 0.5))
     three = ((1 / 6,) * 6, (0.1, 0.2, 0.1, 0.2, 0.1, 0.3), (0.3, 0, 0.2, 0, 0.5, 0))
@@ -320,7 +337,10 @@ def no_free_lunch() -> list[Certificate]:
     distance = 0.5 * np.abs(mixed - 0.25 / cells**2).sum()
     n, heads = 200, np.arange(201)
     s = np.arange(n) / n  # every row has a value of its own, as with a continuous S
-    bounds = [gdp_bound((np.arange(n) < k).astype(float), sensitive_features=s, delta=0.05).bound for k in heads]
+    bounds = [
+        gdp_bound((np.arange(n) < k).astype(float), sensitive_features=s, delta=0.05).bound
+        for k in heads
+    ]
     reached = float(stats.binom(n, 0.5).pmf(heads) @ (np.array(bounds) >= 0.5))
     return [
         inequality("two rows of a hidden function of M cells are within n^2/(2M) of independent rows, all functions",

@@ -65,14 +65,21 @@ def rmse_slope(sizes: np.ndarray, errors: np.ndarray) -> tuple[float, tuple[floa
     squares = errors**2
     means = squares.mean(1)
     weight = errors.shape[1] * (means / squares.std(1, ddof=1)) ** 2
-    line, covariance = np.polyfit(np.log(sizes), 0.5 * np.log(means), 1, w=np.sqrt(weight), cov="unscaled")
+    line, covariance = np.polyfit(
+        np.log(sizes), 0.5 * np.log(means), 1, w=np.sqrt(weight), cov="unscaled"
+    )
     slope = float(line[0])
     reach = 0.5 * float(stats.norm.isf((1.0 - CONFIDENCE) / 2.0)) * math.sqrt(covariance[0, 0])
     return slope, (slope - reach, slope + reach)
 
 
 def slope_certificate(
-    claim: str, found: tuple[float, tuple[float, float]], *, rate: float, rival: float, **options: Any
+    claim: str,
+    found: tuple[float, tuple[float, float]],
+    *,
+    rate: float,
+    rival: float,
+    **options: Any,
 ) -> Certificate:
     """Certify that the interval of a slope contains ``rate``; inconclusive if it also contains ``rival``.
 
@@ -88,8 +95,15 @@ def slope_certificate(
     """
     slope, (low, high) = found
     both = low <= rate <= high and low <= rival <= high
-    details = {"slope": slope, "interval": [low, high], "rival": rival, **options.pop("details", {})}
-    return inequality(claim, lower=low, middle=rate, upper=math.nan if both else high, details=details, **options)
+    details = {
+        "slope": slope,
+        "interval": [low, high],
+        "rival": rival,
+        **options.pop("details", {}),
+    }
+    return inequality(
+        claim, lower=low, middle=rate, upper=math.nan if both else high, details=details, **options
+    )
 
 
 @check("Corollary 5.3")
@@ -116,7 +130,9 @@ def stored_samples() -> list[Certificate]:
     except FileNotFoundError:
         return []
     truth, limit = LAW.expected_mmd(KERNEL), LAW.eipm_limit(KERNEL, bandwidth=1.0)
-    exact = "part == 'exact' and n >= 200"  # below, the bias of biased HSIC is of the size of its error
+    exact = (
+        "part == 'exact' and n >= 200"  # below, the bias of biased HSIC is of the size of its error
+    )
     shrinking = f"part == 'bandwidth' and rho == {LAW.rho}"
 
     def errors(name: str, chosen: str, target: float) -> tuple[np.ndarray, np.ndarray]:
@@ -124,7 +140,10 @@ def stored_samples() -> list[Certificate]:
         return table.index.to_numpy(float), table.to_numpy() - target
 
     sizes, at_one = errors("eipm_1", exact, limit)
-    bias, reach = float(at_one[-1].mean()), 4.0 * at_one[-1].std(ddof=1) / math.sqrt(at_one.shape[1])
+    bias, reach = (
+        float(at_one[-1].mean()),
+        4.0 * at_one[-1].std(ddof=1) / math.sqrt(at_one.shape[1]),
+    )
     options: Any = {"evidence": "statistical", "details": {"limit": limit, "truth": truth}}
     certificates = [
         inequality("text: EIPM at the fixed bandwidth 1.0 converges to its population value E[MMD]",
@@ -134,9 +153,30 @@ def stored_samples() -> list[Certificate]:
     ]  # fmt: skip
     claim = "the interval of the log-log slope of the error contains"
     for name, target, chosen, rate, rival, what in (
-        ("hsic_biased", LAW.hsic(KERNEL, KERNEL), exact, -0.5, -0.4, "HSIC of a single encoder, off the null"),
-        ("eipm_1", limit, exact, -0.5, -0.4, "EIPM at the fixed bandwidth 1.0 against the smoothed criterion"),
-        ("eipm_third", truth, shrinking, -0.5, -0.4, "EIPM at the bandwidth n^(-1/3), off the null"),
+        (
+            "hsic_biased",
+            LAW.hsic(KERNEL, KERNEL),
+            exact,
+            -0.5,
+            -0.4,
+            "HSIC of a single encoder, off the null",
+        ),
+        (
+            "eipm_1",
+            limit,
+            exact,
+            -0.5,
+            -0.4,
+            "EIPM at the fixed bandwidth 1.0 against the smoothed criterion",
+        ),
+        (
+            "eipm_third",
+            truth,
+            shrinking,
+            -0.5,
+            -0.4,
+            "EIPM at the bandwidth n^(-1/3), off the null",
+        ),
         ("eipm_n", truth, shrinking, -0.4, -0.5, "EIPM at the bandwidth n^(-1/5), off the null"),
     ):
         sizes, found = errors(name, chosen, target)
@@ -154,7 +194,9 @@ def stored_samples() -> list[Certificate]:
 def root_n() -> list[Certificate]:
     """Check Corollary 5.3 for all encoders at once: the slope against n of a bound on the supremum."""
     sizes, draws = np.array([1e3, 1e4, 1e5, 1e6]), 1000
-    suprema = np.stack([drawn_suprema(int(n), draws, random_state=53 + k).numpy() for k, n in enumerate(sizes)])
+    suprema = np.stack(
+        [drawn_suprema(int(n), draws, random_state=53 + k).numpy() for k, n in enumerate(sizes)]
+    )
     return [
         slope_certificate(
             "any encoders at all on finitely many inputs: the interval of the log-log slope of the supremum contains "
@@ -182,7 +224,8 @@ COIN = np.eye(2, dtype=int) * Fraction(1, 2)  # Z = S a fair coin
 def degeneracy() -> list[Certificate]:
     """Check the first projection: zero at independence and for a fair coin Z = S, positive for another law."""
     at_null, off_null, at_maximum = (
-        projection_variance(joint, GRAM_Z, GRAM_S) for joint in (np.outer(P_Z, P_S), DEPENDENT, COIN)
+        projection_variance(joint, GRAM_Z, GRAM_S)
+        for joint in (np.outer(P_Z, P_S), DEPENDENT, COIN)
     )
     coin_hsic = exact_hsic(COIN, GRAM_Z, GRAM_S)
     return [

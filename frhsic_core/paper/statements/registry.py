@@ -96,11 +96,18 @@ def statements() -> dict[str, Statement]:
     >>> len(statements()), statements()["Theorem 4.5"].label
     (24, 'cor:hsic-mmd-equivalence')
     """
-    text = resources.files("frhsic_core.paper.statements").joinpath("statements.csv").read_text(encoding="utf-8")
+    text = (
+        resources.files("frhsic_core.paper.statements")
+        .joinpath("statements.csv")
+        .read_text(encoding="utf-8")
+    )
     rows = csv.DictReader(text.splitlines())
     return {
         row["number"]: Statement(
-            **{name: row[name] for name in ("number", "label", "what", "short", "chapter", "anchor", "paper_proof")},
+            **{
+                name: row[name]
+                for name in ("number", "label", "what", "short", "chapter", "anchor", "paper_proof")
+            },
             needs_verdict=row["verdict_needed"].startswith("yes"),
             builds_on=tuple(row["builds_on"].split("; ")) if row["builds_on"] else (),
             place=tuple(map(int, (row["place"] or "").split())),
@@ -154,7 +161,9 @@ def check(*numbers: str, name: str | None = None) -> Callable[[Check], Check]:
     """
     for number in numbers:
         if number not in statements():
-            raise ValueError(f"{number!r} is not a row of statements.csv: add it there, or correct the number.")
+            raise ValueError(
+                f"{number!r} is not a row of statements.csv: add it there, or correct the number."
+            )
 
     def decorate(function: Check) -> Check:
         takes_quick = "quick" in inspect.signature(function).parameters
@@ -163,7 +172,10 @@ def check(*numbers: str, name: str | None = None) -> Callable[[Check], Check]:
             @functools.wraps(function)
             def run(*, quick: bool = False) -> list[Certificate]:
                 found = function(**({"quick": quick} if takes_quick else {}))
-                return [replace(one, statement=number, label=statements()[number].label) for one in found]
+                return [
+                    replace(one, statement=number, label=statements()[number].label)
+                    for one in found
+                ]
 
             run.__name__ = name or function.__name__
             _REGISTERED.append((number, run))
@@ -184,7 +196,9 @@ def checks() -> dict[str, tuple[Check, ...]]:
     >>> [one.__name__ for one in checks()["Theorem 3.2"]]
     ['disintegration', 'formal_proof']
     """
-    for info in pkgutil.iter_modules(importlib.import_module(_PACKAGE).__path__, prefix=f"{_PACKAGE}."):
+    for info in pkgutil.iter_modules(
+        importlib.import_module(_PACKAGE).__path__, prefix=f"{_PACKAGE}."
+    ):
         importlib.import_module(info.name)
     # Sorted by module, since modules also import each other; within a module the order is that of the file.
     ordered = sorted(_REGISTERED, key=lambda entry: entry[1].__module__)

@@ -121,7 +121,9 @@ class Instances:
         return deviations_of_joint(self.joint, self.gram_z, self.gram_s)
 
 
-def random_instances(count: int, *, random_state: RandomState, size: int = SIZE, samples: bool = False) -> Instances:
+def random_instances(
+    count: int, *, random_state: RandomState, size: int = SIZE, samples: bool = False
+) -> Instances:
     """Draw ``count`` laws, spread evenly over ``FAMILIES`` and over the kernels; float64 on the CPU.
 
     With ``samples`` they are the empirical laws of samples of ``size`` rows, with kernels bounded by one. O(count)
@@ -172,7 +174,10 @@ def random_instances(count: int, *, random_state: RandomState, size: int = SIZE,
     apart[:, 0, 0], apart[:, 1, 0] = -0.5 * torch.pi * width_s, 0.5 * torch.pi * width_s
     s = torch.where(tight[:, None, None], apart, s)
     if samples:
-        joint, rows = torch.eye(size, dtype=torch.float64).expand(count, size, size), torch.arange(size)
+        joint, rows = (
+            torch.eye(size, dtype=torch.float64).expand(count, size, size),
+            torch.arange(size),
+        )
         s = torch.where(two[:, None, None], (rows % 2).double().unsqueeze(-1), s)
     joint = joint / joint.sum((-2, -1), keepdim=True)
 
@@ -188,7 +193,9 @@ def random_instances(count: int, *, random_state: RandomState, size: int = SIZE,
 
     alpha, beta = normal(count, size), normal(count, size)
     p_s = joint.sum(-2).clamp_min(1e-300)
-    toward = joint[..., 0] / p_s[:, :1] - joint.sum(-1)  # f = Δ(s_1), the head along the deviation itself
+    toward = joint[..., 0] / p_s[:, :1] - joint.sum(
+        -1
+    )  # f = Δ(s_1), the head along the deviation itself
     alpha = torch.where(two[:, None], toward, alpha)
     contrast = torch.zeros(size, dtype=torch.float64)
     contrast[:2] = torch.tensor([1.0, -1.0])
@@ -265,7 +272,9 @@ def _equal(left: Tensor, right: Tensor) -> Sides:
 def _direction(x: Instances) -> Sides:
     d = x.deviations
     left = torch.stack([d.hsic, d.bound_s * d.expected_mmd**2], -1)
-    return left, d.bound_s.unsqueeze(-1) * torch.stack([d.expected_mmd**2, d.expected_squared_mmd], -1)
+    return left, d.bound_s.unsqueeze(-1) * torch.stack(
+        [d.expected_mmd**2, d.expected_squared_mmd], -1
+    )
 
 
 def _upper(x: Instances) -> Sides:
@@ -368,5 +377,7 @@ def worst_excess(
         prepared = prepare(random_instances(count, random_state=generator, size=size, samples=True))
         for name, step in steps.items():
             excess = step(prepared)
-            found[name] = max(found[name], torch.where(excess.isnan(), torch.inf, excess).max().item())
+            found[name] = max(
+                found[name], torch.where(excess.isnan(), torch.inf, excess).max().item()
+            )
     return found

@@ -138,7 +138,9 @@ def deviations_of_joint(joint: Tensor, gram_z: Tensor, gram_s: Tensor) -> Deviat
     """
     p_z, p_s = joint.sum(-1), joint.sum(-2)
     safe = torch.where(p_s > 0, p_s, torch.ones_like(p_s))
-    conditional = torch.where((p_s > 0).unsqueeze(-2), joint / safe.unsqueeze(-2) - p_z.unsqueeze(-1), 0.0)
+    conditional = torch.where(
+        (p_s > 0).unsqueeze(-2), joint / safe.unsqueeze(-2) - p_z.unsqueeze(-1), 0.0
+    )
     head_gaps = gram_z @ conditional
     gram = conditional.mT @ head_gaps
     return Deviations(p_s, 0.5 * (gram + gram.mT), gram_s, head_gaps, gram_z)
@@ -172,7 +174,9 @@ def bilinear(deviations: Deviations, alpha: Tensor, beta: Tensor) -> tuple[Tenso
     gap, squared_f = deviations.gap(alpha)
     g = torch.einsum("...jk,...k->...j", deviations.gram_s, beta)
     squared_g = (beta * g).sum(-1)
-    return (deviations.probabilities * g * gap).sum(-1) ** 2, squared_f * squared_g * deviations.hsic
+    return (deviations.probabilities * g * gap).sum(
+        -1
+    ) ** 2, squared_f * squared_g * deviations.hsic
 
 
 def localized(deviations: Deviations) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
@@ -194,8 +198,12 @@ def localized(deviations: Deviations) -> tuple[tuple[Tensor, Tensor], tuple[Tens
 def best_constant() -> list[Certificate]:
     """Check that the smoothed form is an equality if S takes two values: one direction carries all of C."""
     joint = torch.tensor([[0.3, 0.1], [0.2, 0.4]], dtype=torch.float64)
-    gram_z, gram_s = (Gaussian(1.0)(torch.tensor([[0.0], [far]], dtype=torch.float64)) for far in (1.0, 2.0))
-    left, right = smoothed(deviations_of_joint(joint, gram_z, gram_s), torch.tensor([1.0, -1.0], dtype=torch.float64))
+    gram_z, gram_s = (
+        Gaussian(1.0)(torch.tensor([[0.0], [far]], dtype=torch.float64)) for far in (1.0, 2.0)
+    )
+    left, right = smoothed(
+        deviations_of_joint(joint, gram_z, gram_s), torch.tensor([1.0, -1.0], dtype=torch.float64)
+    )
     return [
         equality("the constant is best possible: equality for S with two values", evidence="exact",
                  left=left.item(), right=right.item(), tolerance=1e-12)
@@ -209,7 +217,9 @@ def rare_values() -> list[Certificate]:
     people = torch.exp(-(age - 20) / 9.0)
     hired = 0.2 + 0.6 * (age - 20) / 49
     joint = torch.stack([1 - hired, hired]) * people / people.sum()
-    d = deviations_of_joint(joint, torch.eye(2, dtype=torch.float64), Gaussian(5.0)(age.unsqueeze(-1)))
+    d = deviations_of_joint(
+        joint, torch.eye(2, dtype=torch.float64), Gaussian(5.0)(age.unsqueeze(-1))
+    )
     (own, bound), _ = localized(d)
     weight = (d.gram_s @ d.probabilities) ** 2
     return [

@@ -62,7 +62,10 @@ def two_sides(rho: Fraction, sigma_z: Fraction, sigma_s: Fraction) -> tuple[Ball
     """
     correlation, width_z, width_s = ball(rho), ball(sigma_z), ball(sigma_s)
     root: Any = {"sqrt": lambda x: x.sqrt()}
-    mean, coupling = formulas.mean_kernel(width_z, **root), formulas.pair_coupling(correlation, width_z)
+    mean, coupling = (
+        formulas.mean_kernel(width_z, **root),
+        formulas.pair_coupling(correlation, width_z),
+    )
     hsic = formulas.hsic(mean, coupling, width_s, **root)
     integral = tail = formulas.expected_squared_mmd(mean, coupling, **root)
     bounds = []
@@ -147,14 +150,20 @@ def centred_counterpart(*, quick: bool) -> list[Certificate]:
     centered = law.centered_spectrum(kernel, kernel, m=8).eigenvalues
     n = 800 if quick else 2500
     # Quantiles of N(0, 1): a sample without noise, so that n alone is the error.
-    s = torch.distributions.Normal(0.0, 1.0).icdf((torch.arange(n, dtype=torch.float64) + 0.5) / n).unsqueeze(-1)
+    s = (
+        torch.distributions.Normal(0.0, 1.0)
+        .icdf((torch.arange(n, dtype=torch.float64) + 0.5) / n)
+        .unsqueeze(-1)
+    )
     empirical = centered_eigenvalues(s, bandwidth=1.0)[0].item()
     upper_slack = []
     for rho, sigma_z, sigma_s in product((0.1, 0.5, 0.95), (0.5, 1.0, 3.0), (0.5, 1.0, 3.0)):
         pair, kernel_z, kernel_s = GaussianPair(rho), Gaussian(sigma_z), Gaussian(sigma_s)
         eigenvalues, energies = pair.centered_spectrum(kernel_z, kernel_s, m=8)
         total = pair.expected_squared_mmd(kernel_z)
-        bounds = pair.hsic(kernel_z, kernel_s) / eigenvalues + np.maximum(total - np.cumsum(energies), 0.0)
+        bounds = pair.hsic(kernel_z, kernel_s) / eigenvalues + np.maximum(
+            total - np.cumsum(energies), 0.0
+        )
         upper_slack.append((bounds.min() / total, total, float(bounds.min())))
     _, total, bound = min(upper_slack)
     return [
@@ -207,7 +216,10 @@ def _restricted_gram(points: list[Fraction], bandwidth: Fraction) -> Any:
     # A product, not a power: a ball around zero to the second power is NaN in python-flint.
     gram = arb_mat(
         [
-            [p * q * (-(a - b) * (a - b) / (2 * sigma * sigma)).exp() for b, q in zip(x, roots, strict=True)]
+            [
+                p * q * (-(a - b) * (a - b) / (2 * sigma * sigma)).exp()
+                for b, q in zip(x, roots, strict=True)
+            ]
             for a, p in zip(x, roots, strict=True)
         ]
     )
@@ -215,11 +227,15 @@ def _restricted_gram(points: list[Fraction], bandwidth: Fraction) -> Any:
     normal = [roots[0] + 1, *roots[1:]]
     square = sum((a * a for a in normal), arb(0))
     places = range(len(x))
-    basis = arb_mat([[int(i == j) - 2 * normal[i] * normal[j] / square for j in places] for i in places[1:]])
+    basis = arb_mat(
+        [[int(i == j) - 2 * normal[i] * normal[j] / square for j in places] for i in places[1:]]
+    )
     return basis * gram * basis.transpose()
 
 
-def enclosed_eigenvalues(points: list[Fraction], bandwidth: Fraction, *, bits: int = 400) -> list[Any]:
+def enclosed_eigenvalues(
+    points: list[Fraction], bandwidth: Fraction, *, bits: int = 400
+) -> list[Any]:
     """Enclose the positive eigenvalues of HLH/n, descending, in balls of ``bits`` bits, for n rational points.
 
     For k distinct points these are k − 1 simple eigenvalues; python-flint isolates them rigorously, and raises
@@ -243,7 +259,9 @@ def enclosed_eigenvalues(points: list[Fraction], bandwidth: Fraction, *, bits: i
         return sorted(balls, key=lambda one: -float(one.mid().log()) if one > 0 else math.inf)
 
 
-def enclosed_smallest(points: list[Fraction], bandwidth: Fraction, *, bits: int = 400, squarings: int = 30) -> Any:
+def enclosed_smallest(
+    points: list[Fraction], bandwidth: Fraction, *, bits: int = 400, squarings: int = 30
+) -> Any:
     """Enclose the smallest positive eigenvalue of HLH/n in a ball, without the others.
 
     For a positive definite B of r rows the largest eigenvalue to the power p lies between tr(B^p)/r and tr(B^p). With
@@ -261,7 +279,9 @@ def enclosed_smallest(points: list[Fraction], bandwidth: Fraction, *, bits: int 
         power = _restricted_gram(points, bandwidth).inv()
         rows, scale = power.nrows(), arb(0)
         for _ in range(squarings):
-            trace = power.trace()  # the power is scaled to trace one, since an exponent could overflow
+            trace = (
+                power.trace()
+            )  # the power is scaled to trace one, since an exponent could overflow
             power, scale = power / trace, 2 * (scale + trace.log())
             power = power * power
         logarithm = power.trace().log() + scale
@@ -277,7 +297,9 @@ def limits() -> list[Certificate]:
     small = centered_eigenvalues(distinct, bandwidth=1e-3)[-2].item()
     large = [centered_eigenvalues(distinct, bandwidth=b)[0].item() for b in (1e2, 1e4)]
     multiplicity = (2, 3, 7)  # integer ages: several people share each value
-    tied = torch.repeat_interleave(torch.arange(3.0, dtype=torch.float64), torch.tensor(multiplicity))
+    tied = torch.repeat_interleave(
+        torch.arange(3.0, dtype=torch.float64), torch.tensor(multiplicity)
+    )
     n = len(tied)
     positive = centered_eigenvalues(tied, bandwidth=1e-3)
     limit = positive[positive > 1e-10][-1].item()
@@ -304,13 +326,17 @@ def power_law(*, quick: bool) -> list[Certificate]:
     narrow, wide = (enclosed_eigenvalues(points, Fraction(2**k)) for k in (6, 7))
     exponents = [(a / b).log() / arb(2).log() for a, b in zip(narrow, wide, strict=True)]
     # How far the k-th exponent can be from 2k, over its whole ball.
-    miss = max(float(abs(exponent - 2 * k).upper()) for k, exponent in enumerate(exponents, start=1))
+    miss = max(
+        float(abs(exponent - 2 * k).upper()) for k, exponent in enumerate(exponents, start=1)
+    )
     exact = enclosed_eigenvalues(points, Fraction(1))[-1]
     s = torch.arange(n, dtype=torch.float64) / (n - 1)
     kept, count = kept_eigenvalue(centered_eigenvalues(s, bandwidth=1.0))
     # At the size of the paper: quantiles of N(0, 1); the value kept against the cut-off, over its bandwidths.
     size = 300 if quick else 1500
-    normal = torch.distributions.Normal(0.0, 1.0).icdf((torch.arange(size, dtype=torch.float64) + 0.5) / size)
+    normal = torch.distributions.Normal(0.0, 1.0).icdf(
+        (torch.arange(size, dtype=torch.float64) + 0.5) / size
+    )
     sweep, ranks = [], []
     for bandwidth in (0.1, 0.3, 1.0, 3.0, 10.0):
         eigenvalues = centered_eigenvalues(normal, bandwidth=bandwidth)

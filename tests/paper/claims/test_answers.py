@@ -56,7 +56,10 @@ def test_the_level_of_both_spreads_on_simulated_splits(draw: Callable[..., np.nd
     trials = 800
     for _ in range(trials):
         _, prints, means = mean_of_runs(draw(rng, 25), runs=5)
-        outside += [not prints.low <= draw(rng, 5).mean() <= prints.high, not means.low <= truth <= means.high]
+        outside += [
+            not prints.low <= draw(rng, 5).mean() <= prints.high,
+            not means.low <= truth <= means.high,
+        ]
     assert (outside / trials > 0.02).all()
     assert (outside / trials < 0.10).all()
 
@@ -68,7 +71,10 @@ def test_shared_noise_makes_the_spread_narrow_and_keeps_its_level(shared: float)
     outside = 0
     for _ in range(800):
         common = rng.normal(size=25)
-        ours, theirs = (math.sqrt(shared) * common + math.sqrt(1 - shared) * rng.normal(size=25) for _ in range(2))
+        ours, theirs = (
+            math.sqrt(shared) * common + math.sqrt(1 - shared) * rng.normal(size=25)
+            for _ in range(2)
+        )
         _, prints, _ = mean_of_runs(ours, runs=5, shared=shared)
         outside += not prints.low <= theirs[:5].mean() <= prints.high
     assert 0.02 < outside / 800 < 0.10
@@ -99,7 +105,9 @@ def test_a_few_runs_have_the_spread_of_students_t() -> None:
 
 
 def test_a_swap_exchanges_numbers_of_one_dataset_and_measure() -> None:
-    paper = pd.DataFrame({"dataset": list("aaabbb"), "column": list("xxyxxx"), "print": [1.0, 2, 3, 4, 5, 6]})
+    paper = pd.DataFrame(
+        {"dataset": list("aaabbb"), "column": list("xxyxxx"), "print": [1.0, 2, 3, 4, 5, 6]}
+    )
     moved = module._changed(paper, "swapped", np.random.default_rng(0))
     assert sorted(moved[:2]) == [1.0, 2.0]
     assert moved[0] == 2.0
@@ -128,5 +136,9 @@ def test_the_best_share_is_the_power_of_the_best_test(monkeypatch: pytest.Monkey
     lines = {"column": "x", "measure": "slope", "digits": 6, "draws": list(draws)}
     monkeypatch.setattr(module, "_paper", lambda *given: pd.DataFrame(lines))
     monkeypatch.setattr(module, "DATASETS", ("one",))
-    assert best_share(papers=1) == pytest.approx(stats.norm.cdf(3.0 - stats.norm.isf(0.05)), abs=0.02)
-    assert best_share(papers=1, level=0.01) == pytest.approx(stats.norm.cdf(3.0 - stats.norm.isf(0.01)), abs=0.04)
+    assert best_share(papers=1) == pytest.approx(
+        stats.norm.cdf(3.0 - stats.norm.isf(0.05)), abs=0.02
+    )
+    assert best_share(papers=1, level=0.01) == pytest.approx(
+        stats.norm.cdf(3.0 - stats.norm.isf(0.01)), abs=0.04
+    )

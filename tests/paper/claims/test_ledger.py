@@ -27,7 +27,15 @@ from frhsic_core.paper.claims import (
     settings,
 )
 from frhsic_core.paper.claims import verdicts as module
-from frhsic_core.paper.claims.answers import TAIL, Answer, Spread, mean_of_runs, queries, query, rows_of
+from frhsic_core.paper.claims.answers import (
+    TAIL,
+    Answer,
+    Spread,
+    mean_of_runs,
+    queries,
+    query,
+    rows_of,
+)
 from frhsic_core.paper.claims.rules import RULES, half_unit, p_values, parsed, threshold
 from frhsic_core.paper.claims.stored import FORMULAS
 from frhsic_core.paper.claims.verdicts import Cuts, cuts_of, needed, open_with
@@ -57,9 +65,13 @@ def test_the_files_are_complete_and_hold_no_verdict() -> None:
     assert set(QUERIES) == set(found["query"])
     assert set(FORMULAS) <= set(found["stored_formula"])
     # A query gets arguments from the data, and never the printed value.
-    assert not any("printed" in inspect.signature(function).parameters for function in QUERIES.values())
+    assert not any(
+        "printed" in inspect.signature(function).parameters for function in QUERIES.values()
+    )
     # Equal questions have equal rules: a setting is the printed one or it is not.
-    copied = found[(found["form"] == "setting") & ~found["query"].isin(["dataset_fact", "noise_spread"])]
+    copied = found[
+        (found["form"] == "setting") & ~found["query"].isin(["dataset_fact", "noise_spread"])
+    ]
     assert set(copied["rule"]) == {"equal"}
 
 
@@ -71,24 +83,37 @@ def test_every_line_is_judged_and_counted_once(full_ledger: pd.DataFrame) -> Non
     assert (full_ledger.loc[unjudged, "note"] != "").all(), "one that is not judged says why"
     # Where nothing was run there may be no chapter; where something was judged there is one.
     folder = book_folder().parent / "notebooks"
-    assert all((folder / f"{name}.md").is_file() for name in set(full_ledger.loc[~unjudged, "chapter"]))
+    assert all(
+        (folder / f"{name}.md").is_file() for name in set(full_ledger.loc[~unjudged, "chapter"])
+    )
     once = full_ledger[full_ledger["repeats"] == ""]
     found, top = counts(full_ledger), heading(full_ledger)
     for kind, verdicts in found.items():
-        assert verdicts == top[kind] == once.loc[once["kind"] == kind, "verdict"].value_counts().to_dict()
+        assert (
+            verdicts
+            == top[kind]
+            == once.loc[once["kind"] == kind, "verdict"].value_counts().to_dict()
+        )
     assert list(found) == list(KINDS)
     assert sum(top["from stored runs"].values()) == len(full_ledger)
-    assert ledger(verdict="open")["id"].tolist() == full_ledger.loc[full_ledger["verdict"] == "open", "id"].tolist()
+    assert (
+        ledger(verdict="open")["id"].tolist()
+        == full_ledger.loc[full_ledger["verdict"] == "open", "id"].tolist()
+    )
     whole = headline(full_ledger)
     assert whole["judged"] == whole["agree"] + whole["disagree"] + whole["open"]
     assert whole["measured"] == whole["judged"] + whole["other_data"] + whole["not_judged"]
     of_theirs = once.loc[once["kind"] == "measured", "from stored runs"].tolist()
-    assert (whole["stored_consistent"], whole["stored_not"]) == tuple(map(of_theirs.count, ("consistent", "not")))
+    assert (whole["stored_consistent"], whole["stored_not"]) == tuple(
+        map(of_theirs.count, ("consistent", "not"))
+    )
 
 
 def test_the_rate_of_false_verdicts_is_that_of_the_procedure(full_ledger: pd.DataFrame) -> None:
     """Both stages from SciPy's adjusted p-values, on the lines that the rule names."""
-    lines = full_ledger[(full_ledger["kind"] == "measured") & (full_ledger["repeats"] == "") & full_ledger["tested"]]
+    lines = full_ledger[
+        (full_ledger["kind"] == "measured") & (full_ledger["repeats"] == "") & full_ledger["tested"]
+    ]
     lines = lines[lines["verdict"] != "other data"]
     for column, verdict, cut in (
         ("p_differs", "disagrees", cuts_of("text").differs),
@@ -99,7 +124,9 @@ def test_the_rate_of_false_verdicts_is_that_of_the_procedure(full_ledger: pd.Dat
         assert cut == p[adjusted * (adjusted > 0.05 / 1.05).mean() <= 0.05 / 1.05].max()
         assert (lines.loc[lines["verdict"] == verdict, column] <= cut).all()
     # The first stage leaves one hypothesis of three, so that the second rejects it at three times the level.
-    found = [threshold(np.array(p)) for p in ([0.01, 0.01, 0.06], [0.04, 0.05, 0.05], [0.04], [0.06], [])]
+    found = [
+        threshold(np.array(p)) for p in ([0.01, 0.01, 0.06], [0.04, 0.05, 0.05], [0.04], [0.06], [])
+    ]
     assert found == [0.06, -1.0, 0.04, -1.0, -1.0]
 
 
@@ -110,7 +137,10 @@ def test_the_texts_protocol_decides_and_the_codes_stands_beside(full_ledger: pd.
     assert judge(".85", answer, "within_spread", Cuts()).verdict == "disagrees"
     assert judge(".85", answer, "within_spread", Cuts(), "reference").verdict == "agrees"
     assert judge(".25", answer, "within_spread", Cuts()).verdict == "open"
-    assert full_ledger.set_index("id").loc["C080", ["verdict", "by the code"]].tolist() == ["disagrees", "agrees"]
+    assert full_ledger.set_index("id").loc["C080", ["verdict", "by the code"]].tolist() == [
+        "disagrees",
+        "agrees",
+    ]
 
 
 def test_both_tests_by_hand() -> None:
@@ -125,13 +155,19 @@ def test_both_tests_by_hand() -> None:
     assert (below[0], round(below[1], 6)) == (1.0, 0.0)
     # What differs for certain and matters to nobody agrees.
     near = Spread(0.4989, 0.4990, 0.4991)
-    assert judge(".50", Answer({"any": 0.499}, {"any": near}, {"any": near}), "within_spread", Cuts())[0] == ("agrees")
+    assert judge(
+        ".50", Answer({"any": 0.499}, {"any": near}, {"any": near}), "within_spread", Cuts()
+    )[0] == ("agrees")
 
 
 def test_what_decides_an_open_line_is_what_it_says(full_ledger: pd.DataFrame) -> None:
     """With the number of splits that is named, the spread would just reach the margin, or just exclude the print."""
     answer = Answer(
-        {"any": 0.5}, {"any": Spread(0.3, 0.5, 0.7)}, {"any": Spread(0.4, 0.5, 0.6)}, measure="gdp", splits=25
+        {"any": 0.5},
+        {"any": Spread(0.3, 0.5, 0.7)},
+        {"any": Spread(0.4, 0.5, 0.6)},
+        measure="gdp",
+        splits=25,
     )
     whose, count = needed(".52", answer, "within_spread", "any")
     assert whose == "ours"
@@ -139,9 +175,17 @@ def test_what_decides_an_open_line_is_what_it_says(full_ledger: pd.DataFrame) ->
     whose, count = needed(".60", answer, "within_spread", "any")
     assert whose == "the paper's"
     assert 0.2 * math.sqrt(5 / count) <= 0.10 - 0.005 < 0.2 * math.sqrt(5 / (count - 1))
-    assert needed(".60", replace(answer, splits=0), "within_spread", "any") == ("", 0)  # a time has no splits
-    far = replace(answer, means={"any": Spread(0.4, 0.52, 0.6)}, prints={"any": Spread(0.3, 0.6, 0.7)})
-    assert needed(".60", far, "within_spread", "any") == ("", 0)  # the paper's mean is expected at the print
+    assert needed(".60", replace(answer, splits=0), "within_spread", "any") == (
+        "",
+        0,
+    )  # a time has no splits
+    far = replace(
+        answer, means={"any": Spread(0.4, 0.52, 0.6)}, prints={"any": Spread(0.3, 0.6, 0.7)}
+    )
+    assert needed(".60", far, "within_spread", "any") == (
+        "",
+        0,
+    )  # the paper's mean is expected at the print
     open_ones = full_ledger[full_ledger["tested"] & (full_ledger["verdict"] == "open")]
     assert open_ones["note"].str.startswith(("about ", "more splits would not")).all()
 
@@ -151,7 +195,11 @@ def test_noise_that_two_runs_on_one_split_share() -> None:
     assert shared_noise("compas", "reference", "gdp_reference") > 0.9
     assert shared_noise("adult", "text", "gdp_reference") == 0.0
     rows = rows_of("main")
-    rows = rows[(rows["dataset"] == "crime") & (rows["protocol"] == "reference") & (rows["variant"] == "reference")]
+    rows = rows[
+        (rows["dataset"] == "crime")
+        & (rows["protocol"] == "reference")
+        & (rows["variant"] == "reference")
+    ]
     stored = pd.read_csv(book_folder("claims", "reference", "sweep.csv"))
     stored = stored[stored["dataset"] == "crime"].set_index(["method", "lambda"])["perf_mean"]
     found = []
@@ -176,7 +224,9 @@ def test_relevant_differences_are_stated_once_with_a_reason() -> None:
 
 def test_a_selection_keeps_an_accuracy_from_below_and_an_error_from_above() -> None:
     def kept(dataset: str, selected: float) -> bool:
-        rows = pd.DataFrame({"dataset": dataset, "repeat": 0, "lambda": [1.0, 10.0], "selected_lambda": 10.0})
+        rows = pd.DataFrame(
+            {"dataset": dataset, "repeat": 0, "lambda": [1.0, 10.0], "selected_lambda": 10.0}
+        )
         return FORMULAS["selections_keep_performance"](rows.assign(perf=[0.5, selected]))[0]
 
     assert [kept("compas", value) for value in (0.6, 0.496, 0.494)] == [True, True, False]
@@ -185,21 +235,38 @@ def test_a_selection_keeps_an_accuracy_from_below_and_an_error_from_above() -> N
 
 def test_settings_are_those_of_the_stored_runs() -> None:
     """Settings of stacks against the stored json file, read by hand; grids and splits against the stored rows."""
-    assert not any(word in inspect.getsource(settings) for word in ("paper.experiments", "experiment_for", "runs.plan"))
+    assert not any(
+        word in inspect.getsource(settings)
+        for word in ("paper.experiments", "experiment_for", "runs.plan")
+    )
     ask, of_rows = QUERIES["stack_setting"], QUERIES["row_setting"]
     side = json.loads(book_folder("results", "main.json").read_text(encoding="utf-8"))
     rows = rows_of("main")
     for protocol in ("text", "reference"):
-        own = [s for s in side["stacks"] if side["recipes"][s["recipe"]]["task"]["protocol"] == protocol]
-        frem = {s["penalty"]["smoothing"] for s in own if side["recipes"][s["recipe"]]["method"] == "frem"}
+        own = [
+            s
+            for s in side["stacks"]
+            if side["recipes"][s["recipe"]]["task"]["protocol"] == protocol
+        ]
+        frem = {
+            s["penalty"]["smoothing"]
+            for s in own
+            if side["recipes"][s["recipe"]]["method"] == "frem"
+        }
         assert {str(ask(formula="smoothing", rows="method == 'frem'").values[protocol])} == frem
         assert ask(form="{batch_size}, {epochs}").values[protocol] == "256, 200"
         assert ask(form="{train:g}/{test:g}").values[protocol] == "80/20"
         part = rows[(rows["protocol"] == protocol) & (rows["method"] == "frhsic")]
-        assert of_rows(experiment="main", formula="split.nunique()").values[protocol] == part["split"].nunique()
+        assert (
+            of_rows(experiment="main", formula="split.nunique()").values[protocol]
+            == part["split"].nunique()
+        )
         lams = of_rows(experiment="main", rows="method == 'frhsic'", formula="lam.unique()")
         assert lams.values[protocol] == pytest.approx(sorted(part["lam"].unique()))
-    assert ask(formula="bins", rows="method in ['laftr', 'mmd_binned']").values["text"] == (10.0, 4.0)
+    assert ask(formula="bins", rows="method in ['laftr', 'mmd_binned']").values["text"] == (
+        10.0,
+        4.0,
+    )
     # A condition that holds in one protocol alone, and a setting that no penalty has.
     edges = ask(formula="bins", rows="method == 'mmd_binned' and edges == 'width'")
     assert edges.values == {"text": 10.0, "reference": None}
@@ -214,7 +281,11 @@ def test_settings_are_those_of_the_stored_runs() -> None:
 def test_intervals_by_hand() -> None:
     rows = rows_of("main")
     values = (
-        rows[(rows["dataset"] == "compas") & (rows["method"] == "unfair") & (rows["protocol"] == "reference")]
+        rows[
+            (rows["dataset"] == "compas")
+            & (rows["method"] == "unfair")
+            & (rows["protocol"] == "reference")
+        ]
         .sort_values("split")["performance"]
         .to_numpy(float)
     )
@@ -226,7 +297,9 @@ def test_intervals_by_hand() -> None:
     exact = 2.11 * values.std(ddof=1) * math.sqrt((1 - shared**2) / 5 * (1 + ours))
     prints, means = answer.prints["reference"], answer.means["reference"]
     assert answer.values["reference"] == pytest.approx(values.mean())
-    assert prints.middle == pytest.approx(values.mean() + shared * (values[:5].mean() - values.mean()), abs=1e-3)
+    assert prints.middle == pytest.approx(
+        values.mean() + shared * (values[:5].mean() - values.mean()), abs=1e-3
+    )
     assert (prints.high - prints.low) / 2 == pytest.approx(exact, rel=0.1)
     assert (means.high - means.low) / 2 == pytest.approx(2.11 * values.std(ddof=1) / 5, rel=0.1)
 
@@ -303,7 +376,9 @@ def test_rules(rule: str, printed: str, value: Any, prints: Spread | None, expec
         ("true", "all", "the splits leave it open", None),
     ],
 )
-def test_rules_that_both_answers_satisfy_decide_nothing(rule: str, printed: str, value: object, ends) -> None:
+def test_rules_that_both_answers_satisfy_decide_nothing(
+    rule: str, printed: str, value: object, ends
+) -> None:
     prints = {} if ends is None else {"any": Spread(ends[0], 2.0, ends[1])}
     verdict, why = judge(printed, Answer({"any": value}, prints), rule, Cuts())[:2]
     assert verdict == "open"
@@ -320,9 +395,18 @@ def test_verdicts_without_a_test() -> None:
     empty = Answer({"text": math.nan}, {"text": nothing}, {"text": nothing}, measure="gdp")
     assert judge(".3", empty, "within_spread", Cuts()).verdict == "disagrees"
     for found in (("holds as corrected",), ("fails as stated", "holds as corrected")):
-        assert judge("-2/5", Answer({"any": found}), "certified", Cuts())[:2] == ("holds as corrected", "")
-    assert judge("-2/5", Answer({"any": ("fails as stated",)}), "certified", Cuts()).verdict == "disagrees"
-    assert judge("1", Answer(why="not run yet"), "equal", Cuts())[:2] == ("cannot be judged", "not run yet")
+        assert judge("-2/5", Answer({"any": found}), "certified", Cuts())[:2] == (
+            "holds as corrected",
+            "",
+        )
+    assert (
+        judge("-2/5", Answer({"any": ("fails as stated",)}), "certified", Cuts()).verdict
+        == "disagrees"
+    )
+    assert judge("1", Answer(why="not run yet"), "equal", Cuts())[:2] == (
+        "cannot be judged",
+        "not run yet",
+    )
 
 
 def test_errors_say_what_to_do() -> None:
@@ -340,7 +424,9 @@ def test_more_splits_of_ours_have_the_spreads_of_more_runs() -> None:
     more = module._with_splits(answer, "any", 3.0)
     for spread, share in zip(more, (1 / 3 + 1 / 18, 1 / 18), strict=True):
         reach = stats.t.isf(TAIL, 17) * values.std(ddof=1) * math.sqrt(share)
-        assert (spread.low, spread.high, spread.dof) == pytest.approx((mean - reach, mean + reach, 17))
+        assert (spread.low, spread.high, spread.dof) == pytest.approx(
+            (mean - reach, mean + reach, 17)
+        )
     limit = module._with_splits(answer, "any", math.inf)
     assert limit[1].low == limit[1].high == mean
     assert limit[0].high == pytest.approx(mean + 2.0 * values.std(ddof=1) / math.sqrt(3))
@@ -348,7 +434,9 @@ def test_more_splits_of_ours_have_the_spreads_of_more_runs() -> None:
 
 def test_lines_that_more_splits_of_ours_leave_open(full_ledger: pd.DataFrame) -> None:
     """As many splits as there are give the ledger. Within the margin nothing stays open where there are splits."""
-    lines = full_ledger[(full_ledger["kind"] == "measured") & (full_ledger["repeats"] == "") & full_ledger["tested"]]
+    lines = full_ledger[
+        (full_ledger["kind"] == "measured") & (full_ledger["repeats"] == "") & full_ledger["tested"]
+    ]
     assert open_with(1.0) == (lines["verdict"] == "open").sum()
     near = lines[(lines["verdict"] == "open") & (lines["whose"] == "ours") & (lines["splits"] > 0)]
     assert open_with(math.inf) <= open_with(1.0) - len(near)
@@ -363,13 +451,22 @@ def test_numbers_that_agree_notice_a_move(full_ledger: pd.DataFrame) -> None:
         if claim["id"] not in lines.index or not isinstance(number, float):
             continue
         line, rule = lines.loc[claim["id"]], claim["rule"]
-        if line["verdict"] != "agrees" or not (line["tested"] or rule in ("magnitude", "approximately", "equal")):
+        if line["verdict"] != "agrees" or not (
+            line["tested"] or rule in ("magnitude", "approximately", "equal")
+        ):
             continue  # a question of yes or no has no deviation
-        step = max(2 * half_unit(claim["value"]), 2 * line["margin"] if line["margin"] > 0 else 0.2 * abs(number))
-        places = [number / 10, number * 10] if rule == "magnitude" else [number - step, number + step]
+        step = max(
+            2 * half_unit(claim["value"]),
+            2 * line["margin"] if line["margin"] > 0 else 0.2 * abs(number),
+        )
+        places = (
+            [number / 10, number * 10] if rule == "magnitude" else [number - step, number + step]
+        )
         answer = module.answers()[claim["id"]]
         kept = [
-            place for place in places if judge(repr(float(place)), answer, rule, cuts_of("text")).verdict == "agrees"
+            place
+            for place in places
+            if judge(repr(float(place)), answer, rule, cuts_of("text")).verdict == "agrees"
         ]
         assert len(kept) <= (rule in ("at_most", "at_least")), claim["id"]
         moved += 1

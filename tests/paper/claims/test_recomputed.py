@@ -43,7 +43,11 @@ Found = tuple[float, Ends, Ends]
 @cache
 def stored(name: str) -> pd.DataFrame:
     path = BOOK / "results" / f"{name}.parquet"
-    return pd.read_parquet(path) if path.is_file() else pd.read_csv(path.with_suffix(".csv"), low_memory=False)
+    return (
+        pd.read_parquet(path)
+        if path.is_file()
+        else pd.read_csv(path.with_suffix(".csv"), low_memory=False)
+    )
 
 
 Means = dict[tuple[str, float], float]
@@ -51,19 +55,34 @@ Pair = tuple[Means, Means]
 
 
 @cache
-def sweep(dataset: str, protocol: str) -> tuple[list[tuple[str, float]], np.ndarray, np.ndarray, bool]:
+def sweep(
+    dataset: str, protocol: str
+) -> tuple[list[tuple[str, float]], np.ndarray, np.ndarray, bool]:
     """Return the pairs of method and λ, and for each of them performance and GDP on every split."""
     rows = stored("main")
-    rows = rows[(rows["dataset"] == dataset) & (rows["protocol"] == protocol) & (rows["variant"] == protocol)]
+    rows = rows[
+        (rows["dataset"] == dataset)
+        & (rows["protocol"] == protocol)
+        & (rows["variant"] == protocol)
+    ]
     wide = [
-        rows.astype({column: float}).pivot_table(index=["method", "lam"], columns="split", values=column)
+        rows.astype({column: float}).pivot_table(
+            index=["method", "lam"], columns="split", values=column
+        )
         for column in ("performance", "gdp_reference")
     ]
     keys = [(str(method), float(lam)) for method, lam in wide[0].index]
-    return keys, wide[0].to_numpy(), wide[1].to_numpy(), bool((rows["task"] == "classification").all())
+    return (
+        keys,
+        wide[0].to_numpy(),
+        wide[1].to_numpy(),
+        bool((rows["task"] == "classification").all()),
+    )
 
 
-def matched_by_hand(performance: Means, gdp: Means, method: str, higher: bool) -> tuple[float, float]:
+def matched_by_hand(
+    performance: Means, gdp: Means, method: str, higher: bool
+) -> tuple[float, float]:
     unfair = performance["unfair", 0.0]
     best = (math.nan, math.inf)
     for key in [key for key in gdp if key[0] == method]:
@@ -93,8 +112,12 @@ def shared_by_hand(dataset: str, place: int) -> float:
     theirs = pd.read_csv(BOOK / "claims" / "reference" / "sweep.csv")
     if dataset == "adult":
         dense = pd.read_csv(BOOK / "claims" / "reference" / "sweep_adult_frhsic_dense.csv")
-        theirs = pd.concat([theirs[(theirs["dataset"] != "adult") | (theirs["method"] != "frhsic")], dense])
-    theirs = theirs[theirs["dataset"] == dataset].set_index(["method", "lambda"])[["perf_mean", "gdp_mean"][place]]
+        theirs = pd.concat(
+            [theirs[(theirs["dataset"] != "adult") | (theirs["method"] != "frhsic")], dense]
+        )
+    theirs = theirs[theirs["dataset"] == dataset].set_index(["method", "lambda"])[
+        ["perf_mean", "gdp_mean"][place]
+    ]
     ratios = []
     for key, runs in zip(keys, parts[place], strict=True):
         if key in theirs.index:
@@ -134,12 +157,18 @@ def drawn(dataset: str) -> tuple[list[Pair], list[Pair], Pair, bool]:
     return printed, ours, named(own), higher
 
 
-def of_five_splits(dataset: str, statistic: Callable[[Means, Means, bool], float], noise: int) -> Found:
+def of_five_splits(
+    dataset: str, statistic: Callable[[Means, Means, bool], float], noise: int
+) -> Found:
     """Return the text protocol's value with the spreads of five new splits and of its own mean."""
     printed, ours, own, higher = drawn(dataset)
     values = [np.array([statistic(*pair, higher) for pair in pairs]) for pairs in (printed, ours)]
     r = shared_by_hand(dataset, noise)
-    return statistic(*own, higher), ends(values[0], 25, (1 - r) / (1 + r) / 5), ends(values[1], 25, 0.0)
+    return (
+        statistic(*own, higher),
+        ends(values[0], 25, (1 - r) / (1 + r) / 5),
+        ends(values[1], 25, 0.0),
+    )
 
 
 def of_single_runs(values: np.ndarray, r: float = 0.0) -> Found:
@@ -153,25 +182,41 @@ def of_single_runs(values: np.ndarray, r: float = 0.0) -> Found:
 
 def matched(dataset: str, method: str, measure: str, scale: float = 1.0) -> tuple[Found, str]:
     place = ("performance", "dependence").index(measure)
-    found = of_five_splits(dataset, lambda p, g, higher: scale * matched_by_hand(p, g, method, higher)[place], place)
+    found = of_five_splits(
+        dataset, lambda p, g, higher: scale * matched_by_hand(p, g, method, higher)[place], place
+    )
     return found, ("matched", "gdp")[place]
 
 
 def area(dataset: str, method: str) -> tuple[Found, str]:
-    return of_five_splits(dataset, lambda p, g, higher: area_by_hand(p, g, method, higher), 1), "naup"
+    return of_five_splits(
+        dataset, lambda p, g, higher: area_by_hand(p, g, method, higher), 1
+    ), "naup"
 
 
-def point(dataset: str, method: str, measure: str, lam: float, scale: float = 1.0) -> tuple[Found, str]:
+def point(
+    dataset: str, method: str, measure: str, lam: float, scale: float = 1.0
+) -> tuple[Found, str]:
     place = ("performance", "gdp_reference").index(measure)
     found = of_five_splits(dataset, lambda p, g, higher: scale * (p, g)[place][method, lam], place)
     return found, ("performance", "gdp")[place]
 
 
-def option_point(experiment: str, dataset: str, option: Any, measure: str, lam: float = 0.0) -> tuple[Found, str]:
+def option_point(
+    experiment: str, dataset: str, option: Any, measure: str, lam: float = 0.0
+) -> tuple[Found, str]:
     rows = stored(experiment)
-    rows = rows[(rows["dataset"] == dataset) & (rows["protocol"] == "text") & (rows["seed"] == rows["split"])]
+    rows = rows[
+        (rows["dataset"] == dataset)
+        & (rows["protocol"] == "text")
+        & (rows["seed"] == rows["split"])
+    ]
     name = option if isinstance(option, str) else option["text"]
-    mine = rows["method"] == "unfair" if name == "unfair" else (rows["option"] == name) & (rows["lam"] == lam)
+    mine = (
+        rows["method"] == "unfair"
+        if name == "unfair"
+        else (rows["option"] == name) & (rows["lam"] == lam)
+    )
     values = rows[mine].sort_values("split")[measure].to_numpy(float)
     place = int(measure != "performance")
     return of_single_runs(values, shared_by_hand(dataset, place)), ("performance", "gdp")[place]
@@ -181,7 +226,9 @@ def transfer_spread(dataset: str, method: str) -> tuple[Found, str]:
     rows = stored("transfer")
     lam = 0.0 if method == "unfair" else {"adult": 10.0, "crime": 100.0}[dataset]
     rows = rows[(rows["dataset"] == dataset) & (rows["method"] == method) & (rows["option"] == "")]
-    heads = rows[rows["lam"] == lam][[f"{head}_gdp_mixed" for head in ("linear", "mlp", "forest", "svm")]]
+    heads = rows[rows["lam"] == lam][
+        [f"{head}_gdp_mixed" for head in ("linear", "mlp", "forest", "svm")]
+    ]
     values = heads.to_numpy(float).std(axis=1)
     return (of_single_runs(values) if len(values) >= 19 else by_t(values, 1)), "gdp"
 
@@ -226,7 +273,10 @@ def frem_speed_up(n: int) -> tuple[Found, str]:
         for method, form in (("frem", "loop, 32 anchors"), ("frhsic", "plain, centred"))
     ]
     ratio = math.exp(np.median(logs[0]) - np.median(logs[1]))
-    middle, reach = logs[0].mean() - logs[1].mean(), 2 * math.sqrt(logs[0].var(ddof=1) + logs[1].var(ddof=1))
+    middle, reach = (
+        logs[0].mean() - logs[1].mean(),
+        2 * math.sqrt(logs[0].var(ddof=1) + logs[1].var(ddof=1)),
+    )
     both = math.exp(middle - reach), ratio, math.exp(middle + reach), math.inf
     return (ratio, both, both), "other"
 
@@ -251,32 +301,52 @@ def by_tests(found: Found, measure: str, printed: str) -> set[str]:
     reach = max(min(absolute, share * wanted), rounding)
     _, prints, means = found
     away = abs(wanted - prints[1]) - rounding
-    differs = 1.0 if away <= 0 else 2 * beyond(prints, prints[1] + math.copysign(away, wanted - prints[1]))
+    differs = (
+        1.0
+        if away <= 0
+        else 2 * beyond(prints, prints[1] + math.copysign(away, wanted - prints[1]))
+    )
     sides = [beyond(means, limit) if inside else 1.0 for limit, inside in (
         (wanted - reach, means[1] > wanted - reach), (wanted + reach, means[1] < wanted + reach))]  # fmt: skip
     cuts = cuts_of("text")
     possible = set()
     for factor in (1 / 3, 1.0, 3.0):
         agrees = max(sides) <= factor * cuts.agrees
-        possible.add("agrees" if agrees else "disagrees" if differs <= factor * cuts.differs else "open")
+        possible.add(
+            "agrees" if agrees else "disagrees" if differs <= factor * cuts.differs else "open"
+        )
     return possible
 
 
 def dataset_fact(dataset: str, what: str, printed: str) -> str:
     one = json.loads((BOOK / "data_summaries" / f"{dataset}-text.json").read_text())
     if what == "range":
-        return "agrees" if [one["s"]["min"], one["s"]["max"]] == [float(end) for end in printed.split("-")] else "not"
+        return (
+            "agrees"
+            if [one["s"]["min"], one["s"]["max"]] == [float(end) for end in printed.split("-")]
+            else "not"
+        )
     exact = what == "d"
-    return "agrees" if abs(one[what] / float(printed) - 1) <= (0 if exact else 0.05) else "disagrees"
+    return (
+        "agrees" if abs(one[what] / float(printed) - 1) <= (0 if exact else 0.05) else "disagrees"
+    )
 
 
 def scaling_factor(printed: str) -> str:
     rows = stored("bandwidth_scaling")
-    rows = rows[(rows["what"] == "smallest") & (rows["variant"] == "reference") & (rows["cut"] == "relative")]
+    rows = rows[
+        (rows["what"] == "smallest")
+        & (rows["variant"] == "reference")
+        & (rows["cut"] == "relative")
+    ]
     slopes = []
     for _, part in rows[rows["precision"] == "float64"].groupby("dataset"):
         slopes.append(stats.linregress(np.log10(part["sigma"]), part["log10_smallest"]).slope)
-    return "agrees" if all(1 / float(printed) <= abs(slope) <= float(printed) for slope in slopes) else "disagrees"
+    return (
+        "agrees"
+        if all(1 / float(printed) <= abs(slope) <= float(printed) for slope in slopes)
+        else "disagrees"
+    )
 
 
 def epoch_order(method: str, form: str, printed: str) -> str:
@@ -295,7 +365,11 @@ def no_matched(dataset: str, method: str, printed: str) -> str:
     rng = np.random.default_rng(7)
     found = []
     for splits in rng.integers(0, 25, (400, 5)):
-        found.append(missing(*(dict(zip(keys, part[:, splits].mean(1), strict=True)) for part in parts), higher))
+        found.append(
+            missing(
+                *(dict(zip(keys, part[:, splits].mean(1), strict=True)) for part in parts), higher
+            )
+        )
     share = np.mean(found)
     return "open" if 2 * TAIL <= share <= 1 - 2 * TAIL else "agrees" if share > 0.5 else "disagrees"
 
@@ -335,7 +409,10 @@ def test_most_held_out_lines_leave_one_verdict_possible(full_ledger: pd.DataFram
     lines = full_ledger[full_ledger["id"].isin(held_out()) & full_ledger["tested"]]
     cuts = cuts_of("text")
     near = [
-        any(cut / 3 < p < 3 * cut for p, cut in ((one["p_differs"], cuts.differs), (one["p_agrees"], cuts.agrees)))
+        any(
+            cut / 3 < p < 3 * cut
+            for p, cut in ((one["p_differs"], cuts.differs), (one["p_agrees"], cuts.agrees))
+        )
         for one in lines.to_dict("records")
     ]
     assert np.mean(near) < 0.2

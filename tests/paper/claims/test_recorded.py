@@ -13,7 +13,17 @@ from records import Records
 
 from frhsic_core.paper.claims import verdicts
 
-WORDS = ["kind", "form", "printed", "verdict", "by the code", "repeats", "from stored runs", "measure", "whose"]
+WORDS = [
+    "kind",
+    "form",
+    "printed",
+    "verdict",
+    "by the code",
+    "repeats",
+    "from stored runs",
+    "measure",
+    "whose",
+]
 NUMBERS = ["deviation", "margin", "p_differs", "p_agrees", "splits"]
 # Four digits are shown. Rounding moves the last one, and an interval made of quantiles a little more.
 TOLERANCE = {"rel": 2e-3, "abs_": 1e-4, "texts": True}
@@ -23,7 +33,9 @@ def test_no_line_has_changed(full_ledger: pd.DataFrame, recorded: Records) -> No
     table = full_ledger.set_index("id")
     recorded({"id": list(table.index)} | table[WORDS].to_dict(), "words.json")
     numbers = {name: table[name].map("{:.5g}".format) for name in NUMBERS}
-    recorded(table[["ours", "stored", "note"]].assign(**numbers).to_dict(), "numbers.json", **TOLERANCE)
+    recorded(
+        table[["ours", "stored", "note"]].assign(**numbers).to_dict(), "numbers.json", **TOLERANCE
+    )
 
 
 def answered(question: dict[str, Any]) -> dict[str, Any]:

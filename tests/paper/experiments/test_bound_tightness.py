@@ -35,7 +35,9 @@ def test_sides_of_the_theorem_for_one_sample(sample) -> None:
     assert found["smallest_64"] == pytest.approx(values[kept - 1].item(), rel=1e-8)
     assert found["left"] == pytest.approx(deltas.square().mean().item(), rel=1e-10)
     assert found["left_max"] == pytest.approx(deltas.square().mean(0).max().item(), rel=1e-10)
-    assert found["hsic"] == pytest.approx((Gaussian(1.0)(z) @ h @ kernel(s[:, None]) @ h).trace().item() / n**2)
+    assert found["hsic"] == pytest.approx(
+        (Gaussian(1.0)(z) @ h @ kernel(s[:, None]) @ h).trace().item() / n**2
+    )
     for m in (1, kept):
         resolved = (vectors[:, :m].T @ deltas).square().sum(0) / n
         assert found[f"resolved_{m}"] == pytest.approx(resolved.mean().item(), rel=1e-8)
@@ -61,9 +63,14 @@ def test_the_papers_bound_has_the_eigenvalue_of_all_rows(sample) -> None:
     z, s = sample
     f = z[:, 0].sigmoid()
     found = bound_tightness.paper_bound(f.numpy(), s.numpy(), delta=0.05)
-    kernels = {"kernel_z": Gaussian(median_bandwidth(f[:, None])), "kernel_s": Gaussian(median_bandwidth(s[:, None]))}
+    kernels = {
+        "kernel_z": Gaussian(median_bandwidth(f[:, None])),
+        "kernel_s": Gaussian(median_bandwidth(s[:, None])),
+    }
     spectrum = gap_spectrum(f[:, None], s, anchors=[[0.0]], coefficients=[1.0], **kernels)
     assert found["eigenvalue"] == pytest.approx(spectrum.eigenvalues[0].item(), rel=1e-10)
     assert found["hsic"] == pytest.approx(spectrum.hsic.item(), rel=1e-8)
     margin = 8 * math.sqrt(2 * math.log(40) / 160) + 4 / 160
-    assert found["paper"] == pytest.approx(math.sqrt((found["hsic"] + margin) / found["eigenvalue"]))
+    assert found["paper"] == pytest.approx(
+        math.sqrt((found["hsic"] + margin) / found["eigenvalue"])
+    )

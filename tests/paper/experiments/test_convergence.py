@@ -45,4 +45,6 @@ def test_a_printed_study_by_hand(monkeypatch) -> None:
             z, s = LAW.sample(n, random_state=torch.Generator().manual_seed(10 + i), batch=(6,))
             values = hsic(z, s, kernel_z=KERNEL, kernel_s=KERNEL)[3 * study : 3 * study + 3]
             errors.append((values - proxy).abs().mean().item())
-        assert found["slope_hsic"][study] == pytest.approx(np.log(errors[1] / errors[0]) / np.log(2), rel=1e-9)
+        assert found["slope_hsic"][study] == pytest.approx(
+            np.log(errors[1] / errors[0]) / np.log(2), rel=1e-9
+        )

@@ -52,8 +52,12 @@ def test_operations_are_those_of_the_products_by_hand() -> None:
     few = {"part": "operations", "form": "eipm_loop_32", "n": n, "anchors": 5}
     assert cost.measure_unit(few, "cpu")[0]["operations"] == grams + 5 * (2 * n * n + 4 * n)
     # The loop does the work of the product, one row at a time.
-    assert count_operations("eipm_product", 160) == pytest.approx(count_operations("eipm_loop", 160), rel=0.05)
-    assert count_operations("eipm_product_32", 160) == pytest.approx(count_operations("eipm_loop_32", 160), rel=0.05)
+    assert count_operations("eipm_product", 160) == pytest.approx(
+        count_operations("eipm_loop", 160), rel=0.05
+    )
+    assert count_operations("eipm_product_32", 160) == pytest.approx(
+        count_operations("eipm_loop_32", 160), rel=0.05
+    )
 
 
 def test_devices_are_kept_apart() -> None:
@@ -85,7 +89,14 @@ def test_scaled_epochs_say_so_and_train_on_columns_from_zero_to_one(monkeypatch)
 
     monkeypatch.setattr("frhsic_core.learning.Trainer", Seen)
     monkeypatch.setattr(cost, "LOOP_STEPS", {"loop, 32 anchors": 1})
-    unit = {"part": "epoch", "device": "cpu", "mode": "eager", "method": "frem", "form": "loop, 32 anchors", "n": 700}
+    unit = {
+        "part": "epoch",
+        "device": "cpu",
+        "mode": "eager",
+        "method": "frem",
+        "form": "loop, 32 anchors",
+        "n": 700,
+    }
     rows = cost.measure_unit(unit, "cpu")
     assert [(row["repeat"], row["steps"], row["epoch_steps"]) for row in rows] == [
         (k, 1, 3) for k in range(cost.EPOCHS)
@@ -94,7 +105,15 @@ def test_scaled_epochs_say_so_and_train_on_columns_from_zero_to_one(monkeypatch)
     for part in (data.x[0], data.s[0]):
         assert (part.amin(0).unique().tolist(), part.amax(0).unique().tolist()) == ([0.0], [1.0])
     named = ("lam", "seeds", "protocol", "batch_size", "epochs", "capture", "device")
-    assert [options[name] for name in named] == [1.0, 42, "text", 256, 1 + cost.EPOCHS, False, "cpu"]
+    assert [options[name] for name in named] == [
+        1.0,
+        42,
+        "text",
+        256,
+        1 + cost.EPOCHS,
+        False,
+        "cpu",
+    ]
     monkeypatch.setattr(Seen, "fails", True)
     with pytest.raises(RuntimeError, match="no captured time"):
         cost.measure_unit(unit, "cpu")
@@ -103,7 +122,13 @@ def test_scaled_epochs_say_so_and_train_on_columns_from_zero_to_one(monkeypatch)
 @pytest.mark.data
 def test_attributes_are_the_named_ones() -> None:
     data = cost.attributes(5)
-    assert data.sensitive_names == ("age", "capital-gain", "capital-loss", "hours-per-week", "gaussian")
+    assert data.sensitive_names == (
+        "age",
+        "capital-gain",
+        "capital-loss",
+        "hours-per-week",
+        "gaussian",
+    )
     assert data.n == 2000
     assert not set(data.sensitive_names) & set(data.feature_names)
     assert abs(np.corrcoef(data.s[:, 0], data.s[:, 4])[0, 1]) < 0.1
@@ -112,26 +137,47 @@ def test_attributes_are_the_named_ones() -> None:
 def test_tables_by_hand() -> None:
     rows = pd.DataFrame(
         [
-            {"part": "epoch", "device": "cpu", "mode": "eager", "method": m, "form": f, "n": n, "seconds": c * n**2 * r}
+            {
+                "part": "epoch",
+                "device": "cpu",
+                "mode": "eager",
+                "method": m,
+                "form": f,
+                "n": n,
+                "seconds": c * n**2 * r,
+            }
             for m, f, c in (("frem", "slow", 8.0), ("frhsic", "fast", 2.0))
             for n in (50, 100, 200, 400)
             for r in (0.9, 1.0, 1.1)
         ]
     )
-    value, (low, high) = speed_up(rows, ("frem", "slow"), ("frhsic", "fast"), at={"n": 400}, device="cpu")
+    value, (low, high) = speed_up(
+        rows, ("frem", "slow"), ("frhsic", "fast"), at={"n": 400}, device="cpu"
+    )
     assert value == pytest.approx(4)
     sd = np.log([0.9, 1.0, 1.1]).std(ddof=1)
-    assert (low, high) == (pytest.approx(4 * math.exp(-2 * 2**0.5 * sd)), pytest.approx(4 * math.exp(2 * 2**0.5 * sd)))
+    assert (low, high) == (
+        pytest.approx(4 * math.exp(-2 * 2**0.5 * sd)),
+        pytest.approx(4 * math.exp(2 * 2**0.5 * sd)),
+    )
     with pytest.raises(ValueError, match="no times of frem"):
         speed_up(rows, ("frem", "fast"), ("frhsic", "fast"), at={"n": 400}, device="cpu")
-    bent = rows.assign(seconds=rows["seconds"] * rows["n"].map({50: 1.0, 100: 1.1, 200: 1.0, 400: 1.1}))
+    bent = rows.assign(
+        seconds=rows["seconds"] * rows["n"].map({50: 1.0, 100: 1.1, 200: 1.0, 400: 1.1})
+    )
     slope, ends = epoch_exponent(bent, ("frem", "slow"), device="cpu")
     logs = np.log([50, 100, 200, 400]), np.log([50.0**2, 1.1 * 100**2, 200.0**2, 1.1 * 400**2])
     (fitted, _), covariance = np.polyfit(*logs, 1, cov=True)
     reach = stats.t.ppf(0.975, 2) * covariance[0, 0] ** 0.5
     assert (slope, *ends) == pytest.approx((fitted, fitted - reach, fitted + reach))
     counted = pd.DataFrame(
-        {"part": "operations", "form": "x", "n": [1, 2, 4], "operations": [5, 8, 64], "anchors": np.nan}
+        {
+            "part": "operations",
+            "form": "x",
+            "n": [1, 2, 4],
+            "operations": [5, 8, 64],
+            "anchors": np.nan,
+        }
     )
     assert counted_exponent(counted, "x") == pytest.approx(3)
 
@@ -157,18 +203,25 @@ def test_peers_compute_the_same_quantities() -> None:
 @pytest.mark.slow  # two processes
 def test_a_measurement_in_its_own_process(monkeypatch) -> None:
     unit = {"quantity": "HSIC", "implementation": peers.OURS, "n": 2000}
-    ballast = np.ones(2**27)  # a GiB of this process, beside which ru_maxrss of the other would not change
+    ballast = np.ones(
+        2**27
+    )  # a GiB of this process, beside which ru_maxrss of the other would not change
     (row,) = peers.measure_unit(unit, "cpu")
     assert 0 < row["mebibytes"] < ballast.nbytes / 2**20
     z, s = peers.sample(2000)
-    assert row["value"] == pytest.approx(float(hsic(z, s, kernel_z=Gaussian(1.0), kernel_s=Gaussian(1.5))), rel=1e-4)
+    assert row["value"] == pytest.approx(
+        float(hsic(z, s, kernel_z=Gaussian(1.0), kernel_s=Gaussian(1.5))), rel=1e-4
+    )
     assert 0 < row["seconds"] < 60
     assert row["repeats"] >= 1
     monkeypatch.setattr(peers, "LIMIT", 0.01)
     assert peers.measure_unit(unit, "cpu")[0]["note"] == "more than 0 s"
     broken = subprocess.CompletedProcess([], 1, "", "Traceback\nMemoryError: too large")
     monkeypatch.setattr(peers.subprocess, "run", lambda *_, **__: broken)
-    assert peers.measure_unit({**unit, "implementation": "scikit-learn"}, "cpu")[0]["note"] == "MemoryError: too large"
+    assert (
+        peers.measure_unit({**unit, "implementation": "scikit-learn"}, "cpu")[0]["note"]
+        == "MemoryError: too large"
+    )
     with pytest.raises(RuntimeError, match="too large"):
         peers.measure_unit(unit, "cpu")
     monkeypatch.setattr(peers.importlib.util, "find_spec", lambda name: None)

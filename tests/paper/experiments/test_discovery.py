@@ -11,7 +11,15 @@ import pytest
 from records import Records
 
 import frhsic_core.paper as paper
-from frhsic_core.paper.experiments import EXPERIMENTS, PLANS, experiment_for, homes, module_of, plans_for, query_modules
+from frhsic_core.paper.experiments import (
+    EXPERIMENTS,
+    PLANS,
+    experiment_for,
+    homes,
+    module_of,
+    plans_for,
+    query_modules,
+)
 from frhsic_core.paper.runs.plan import Unit, digest
 
 FOLDER = Path(paper.__file__).parent
@@ -41,7 +49,9 @@ def test_an_experiment_has_its_tables_and_a_table_can_be_named_alone() -> None:
     assert [plan.name for plan in plans_for("bound_tightness")] == tables
     assert [plan.name for plan in plans_for("held_out_bounds")] == ["held_out_bounds"]
     # A restriction leaves out the tables that it does not concern, and is refused if it concerns none.
-    assert [plan.name for plan in plans_for("bound_tightness", datasets=("crime",))] == ["bound_tightness"]
+    assert [plan.name for plan in plans_for("bound_tightness", datasets=("crime",))] == [
+        "bound_tightness"
+    ]
     with pytest.raises(ValueError, match="dataset nowhere"):
         plans_for("bound_tightness", datasets=("nowhere",))
 
@@ -60,7 +70,9 @@ def test_every_measurement_that_a_plan_names_exists() -> None:
             if isinstance(job, Unit):
                 assert callable(module_of(job.module).measure_unit), name
             else:
-                assert not job.recipe.measure or callable(module_of(job.recipe.measure).measure), name
+                assert not job.recipe.measure or callable(module_of(job.recipe.measure).measure), (
+                    name
+                )
 
 
 def test_the_command_line_plans_results_and_figures_import_no_torch() -> None:
@@ -85,7 +97,11 @@ def test_experiments_use_the_register_of_queries_and_little_else_of_the_ledger()
     assert len(query_modules()) >= 5
     for path in [*(FOLDER / "runs").glob("*.py"), *(FOLDER / "experiments").rglob("*.py")]:
         tree = ast.parse(path.read_text(encoding="utf-8"))
-        used = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module}
+        used = {
+            node.module
+            for node in ast.walk(tree)
+            if isinstance(node, ast.ImportFrom) and node.module
+        }
         ledger = {name for name in used if name.startswith("frhsic_core.paper.claims")}
         # The register of queries, and the table of the differences that matter.
         register = {"frhsic_core.paper.claims.answers", "frhsic_core.paper.claims.rules"}

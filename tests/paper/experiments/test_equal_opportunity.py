@@ -49,7 +49,9 @@ def test_each_option_is_the_paper_s_formula_on_its_rows_with_its_bandwidths(opti
         z[0].float(), y[0], s[0, :, 0], lam=1.0, device="cpu", dtype=torch.float64, protocol="reference",
         penalty=make_penalty("frhsic", **dict(equal_opportunity.OPTIONS[option])), epochs=1, batch_size=m,
     )  # fmt: skip
-    batch = Batch(z, torch.zeros(1, m, dtype=torch.float64), s, y, None, torch.arange(m).unsqueeze(0))
+    batch = Batch(
+        z, torch.zeros(1, m, dtype=torch.float64), s, y, None, torch.arange(m).unsqueeze(0)
+    )
     value = float(trainer.penalty(batch, refresh=True))
     distances = torch.pdist(z[0]), torch.pdist(s[0])
     unit = option in ("eo", "dp_unit")
@@ -61,10 +63,14 @@ def test_each_option_is_the_paper_s_formula_on_its_rows_with_its_bandwidths(opti
         return np.exp(-0.5 * ((w[:, None] - w[None]) ** 2).sum(-1) / sigma**2)
 
     # A batch with ten positives has no penalty: tests/learning/test_penalties.py has the rows that are enough.
-    assert dict(equal_opportunity.OPTIONS[option]).get("minimum_rows") == (11 if option.startswith("eo") else None)
+    assert dict(equal_opportunity.OPTIONS[option]).get("minimum_rows") == (
+        11 if option.startswith("eo") else None
+    )
     n = int(kept.sum())
     centre = np.eye(n) - 1 / n
-    assert value == pytest.approx(np.trace(gram(z, sigma_z) @ centre @ gram(s, sigma_s) @ centre) / n**2, rel=1e-4)
+    assert value == pytest.approx(
+        np.trace(gram(z, sigma_z) @ centre @ gram(s, sigma_s) @ centre) / n**2, rel=1e-4
+    )
 
 
 def test_each_attribute_is_measured_on_its_own_column(looped_gdp) -> None:
@@ -78,7 +84,14 @@ def test_each_attribute_is_measured_on_its_own_column(looped_gdp) -> None:
 
 
 def test_there_are_no_rows_of_an_option_that_was_not_trained() -> None:
-    rows = pd.DataFrame({"option": ["a", "b", "b", "unfair"], "lam": [1.0, 1.0, 2.0, 0.0], "split": 0, "gdp": range(4)})
+    rows = pd.DataFrame(
+        {
+            "option": ["a", "b", "b", "unfair"],
+            "lam": [1.0, 1.0, 2.0, 0.0],
+            "split": 0,
+            "gdp": range(4),
+        }
+    )
     assert values_at(rows, "b", 2.0, "gdp").tolist() == [2.0]
     assert values_at(rows, "unfair", 2.0, "gdp").tolist() == [3.0]
     with pytest.raises(ValueError, match="options are a, b, unfair"):

@@ -37,7 +37,9 @@ def test_released_moments_are_sums_over_pairs_of_different_rows() -> None:
     mean, variance = released_moments(k, l)
     n, pairs = 9, list(permutations(range(9), 2))
     for b in range(3):
-        sums = [sum(float(g[b, i, j]) ** power for i, j in pairs) for g in (k, l) for power in (1, 2)]
+        sums = [
+            sum(float(g[b, i, j]) ** power for i, j in pairs) for g in (k, l) for power in (1, 2)
+        ]
         assert float(mean[b]) == pytest.approx(sums[0] * sums[2] / (n * 8 * 7 * 6))
         assert float(variance[b]) == pytest.approx(2 * sums[1] * sums[3] / (n * 8 * 7 * 6 * 5 * 4))
     law = stats.gamma(a=(mean**2 / variance).numpy(), scale=(variance / mean).numpy())
@@ -47,7 +49,9 @@ def test_released_moments_are_sums_over_pairs_of_different_rows() -> None:
 def test_shuffled_statistics_are_n_hsic_of_shuffled_rows() -> None:
     z, s = pair(30, 2)
     k, l = Gaussian(1.0)(z), Gaussian(0.3)(s.unsqueeze(-1))
-    found = permuted_statistics(center(k), center(l), permutations=4, generator=torch.Generator().manual_seed(7))
+    found = permuted_statistics(
+        center(k), center(l), permutations=4, generator=torch.Generator().manual_seed(7)
+    )
     generator = torch.Generator().manual_seed(7)
     for b in range(4):
         order = torch.randperm(30, generator=generator)
@@ -67,7 +71,9 @@ def test_thresholds_are_those_of_the_library_at_the_bandwidths_of_the_first_rows
         center(kernel_z(z)), center(kernel_s(s.unsqueeze(-1))), permutations=39,
         generator=torch.Generator().manual_seed(0),
     )  # fmt: skip
-    assert found["threshold_permutation"].numpy() == pytest.approx(null.sort(-1).values[:, -2].numpy(), rel=1e-9)
+    assert found["threshold_permutation"].numpy() == pytest.approx(
+        null.sort(-1).values[:, -2].numpy(), rel=1e-9
+    )
     above = (null > found["threshold_released"].unsqueeze(-1)).double().mean(-1)
     assert found["level_released"].numpy() == pytest.approx(above.numpy())
 
@@ -86,7 +92,13 @@ def sweep_rows(*, splits: int = 2) -> pd.DataFrame:
     """Return rows whose statistic falls below 1 at λ = 1 on even splits, never on odd ones; λ = 10 costs 5 %."""
     lines = []
     for split in range(splits):
-        common = {"dataset": "adult", "task": "classification", "split": split, "constant": 0.6, "nonlinear_r2": 0.2}
+        common = {
+            "dataset": "adult",
+            "task": "classification",
+            "split": split,
+            "constant": 0.6,
+            "nonlinear_r2": 0.2,
+        }
         common |= {"validation_rows": 100.0, "threshold_released": 1.0, "gdp_sample": 0.1}
         lines.append(common | {"method": "unfair", "lam": 0.0, "performance": 0.8, "gdp_reference": 1.0,
                                "statistic": 9.0, "validation_performance": 0.8,
@@ -116,7 +128,11 @@ def test_a_split_without_a_selection_is_counted_apart() -> None:
     found = summary_of(table)
     # The odd splits select nothing; their fallback, λ = 10, must not enter the means.
     assert (found["selected"], found["none"], found["found"], found["kept"]) == ("1 ×2", 2, 2, 2)
-    assert found["gdp"] == table.loc[table["lam"] == 1.0, "gdp_reference"].mean() != table["gdp_reference"].mean()
+    assert (
+        found["gdp"]
+        == table.loc[table["lam"] == 1.0, "gdp_reference"].mean()
+        != table["gdp_reference"].mean()
+    )
     nothing = summary_of(table[~table["satisfied"]])
     assert (nothing["selected"], nothing["none"], nothing["kept"]) == ("–", 2, 0)
     assert np.isnan(nothing["gdp"])

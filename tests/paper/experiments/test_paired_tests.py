@@ -24,7 +24,9 @@ def test_signed_rank_is_scipys_where_that_is_exact(n: int) -> None:
     assert signed_rank(d) == pytest.approx(stats.wilcoxon(d, method="exact").pvalue, rel=1e-12)
 
 
-@pytest.mark.parametrize("d", [[1, 1, -1, 2, 2], [0, 0, 3, -1, 1, 2], [2, 2, 2, 2], [-1, 1], [0, 0], [5]])
+@pytest.mark.parametrize(
+    "d", [[1, 1, -1, 2, 2], [0, 0, 3, -1, 1, 2], [2, 2, 2, 2], [-1, 1], [0, 0], [5]]
+)
 def test_signed_rank_with_ties_and_zeros_by_enumeration(d: list[float]) -> None:
     """Every assignment of signs to the non-zero differences."""
     values = np.array([v for v in d if v != 0], float)
@@ -32,7 +34,9 @@ def test_signed_rank_with_ties_and_zeros_by_enumeration(d: list[float]) -> None:
         assert signed_rank(np.array(d, float)) == 1.0
         return
     ranks = stats.rankdata(np.abs(values))
-    sums = np.array([ranks[np.array(signs)].sum() for signs in product([False, True], repeat=len(values))])
+    sums = np.array(
+        [ranks[np.array(signs)].sum() for signs in product([False, True], repeat=len(values))]
+    )
     observed = ranks[values > 0].sum()
     expected = min(1.0, 2 * min((sums <= observed).mean(), (sums >= observed).mean()))
     assert signed_rank(np.array(d, float)) == pytest.approx(expected)
@@ -62,7 +66,10 @@ def test_corrected_t_is_the_paired_t_with_another_variance() -> None:
     t, p = corrected_t(a - b, test_share=0.0)
     assert (t, p) == pytest.approx((plain.statistic, plain.pvalue))
     assert corrected_t(a - b)[0] == pytest.approx(plain.statistic / np.sqrt(1 + 25 / 4))
-    assert [corrected_t(np.full(5, value)) for value in (0.0, -2.0)] == [(0.0, 1.0), (-np.inf, 0.0)]  # no variance
+    assert [corrected_t(np.full(5, value)) for value in (0.0, -2.0)] == [
+        (0.0, 1.0),
+        (-np.inf, 0.0),
+    ]  # no variance
 
 
 def test_the_interval_contains_zero_where_the_corrected_test_is_not_significant() -> None:

@@ -23,7 +23,9 @@ from frhsic_core.paper.runs.stored import reference_sweep
 def brute_force(performance, dependence, unfair_performance, unfair_dependence, *, higher):
     """Return nAUP by plain loops over one comparison, points as lists of methods of λ."""
     sign = 1 if higher else -1
-    utilities = [sign * p for row in performance for p in row if p == p] + [sign * unfair_performance]
+    utilities = [sign * p for row in performance for p in row if p == p] + [
+        sign * unfair_performance
+    ]
     low, high = min(utilities), max(utilities)
     found = []
     for row_p, row_d in zip(performance, dependence, strict=True):
@@ -48,7 +50,11 @@ def test_area_is_that_of_plain_loops(higher: bool) -> None:
     found = naup(performance, dependence, unfair_performance, unfair_dependence, higher=higher)
     for i in range(4):
         expected = brute_force(
-            performance[i].tolist(), dependence[i].tolist(), unfair_performance[i], unfair_dependence[i], higher=higher
+            performance[i].tolist(),
+            dependence[i].tolist(),
+            unfair_performance[i],
+            unfair_dependence[i],
+            higher=higher,
         )
         np.testing.assert_allclose(found[i], expected, atol=1e-12)
 
@@ -99,7 +105,9 @@ def test_the_interval_of_the_area_is_a_percentile_bootstrap() -> None:
     sweep = Frontiers.from_rows(sweep_of(7, 0.02, seed=5))
     found = sweep.summary(resamples=500).set_index("method").loc["frhsic"]
     rng = np.random.default_rng(0)
-    areas = [sweep.areas(np.bincount(rng.integers(7, size=7), minlength=7) / 7)[0] for _ in range(4000)]
+    areas = [
+        sweep.areas(np.bincount(rng.integers(7, size=7), minlength=7) / 7)[0] for _ in range(4000)
+    ]
     low, inner_low, inner_high, high = np.quantile(areas, [0.025, 0.1, 0.9, 0.975])
     step = (inner_low - low) / 2
     assert found["naup_low"] == pytest.approx(low, abs=step)
@@ -124,11 +132,15 @@ def sweep_of(splits: int, noise: float, seed: int = 0) -> pd.DataFrame:
     rng = np.random.default_rng(seed)
     lines = []
     for split in range(splits):
-        lines.append(("unfair", 0.0, split, 0.85 + noise * rng.normal(), 0.7 + noise * rng.normal()))
+        lines.append(
+            ("unfair", 0.0, split, 0.85 + noise * rng.normal(), 0.7 + noise * rng.normal())
+        )
         for i, method in enumerate(("frhsic", "frem")):
             for j, lam in enumerate((1.0, 10.0, 100.0)):
                 performance = 0.85 - 0.02 * j - 0.01 * i + noise * rng.normal()
-                lines.append((method, lam, split, performance, 0.6 / (j + 1) + noise * rng.normal()))
+                lines.append(
+                    (method, lam, split, performance, 0.6 / (j + 1) + noise * rng.normal())
+                )
     frame = pd.DataFrame(lines, columns=["method", "lam", "split", "performance", "gdp_reference"])
     return frame.assign(task="classification")
 
@@ -146,7 +158,12 @@ def test_errors_say_what_is_missing() -> None:
             Frontiers.from_rows(without)
     with pytest.raises(ValueError, match="nothing to compare"):
         Frontiers.from_rows(rows[rows["method"] == "unfair"])
-    lonely = pd.concat([rows[(rows["method"] == "unfair") & (rows["split"] == 0)], rows[rows["split"] == 1].iloc[1:]])
+    lonely = pd.concat(
+        [
+            rows[(rows["method"] == "unfair") & (rows["split"] == 0)],
+            rows[rows["split"] == 1].iloc[1:],
+        ]
+    )
     with pytest.raises(ValueError, match="every model"):
         Frontiers.from_rows(lonely)
 
@@ -157,7 +174,11 @@ def test_printed_numbers_stand_beside_the_right_lines() -> None:
     joined, foreign = beside_paper(table), beside_paper(other)
     assert len(joined) == len(table)
     line = joined[(joined["dataset"] == "crime") & (joined["method"] == "frem")].iloc[0]
-    assert (line["paper_performance"], line["paper_dependence"], line["paper_naup"]) == (0.0187, 0.023, 0.680)
+    assert (line["paper_performance"], line["paper_dependence"], line["paper_naup"]) == (
+        0.0187,
+        0.023,
+        0.680,
+    )
     dcor = joined[(joined["dataset"] == "adult") & (joined["method"] == "dcor")].iloc[0]
     assert dcor["paper_dependence"] == 0.194
     assert np.isnan(dcor["paper_naup"])

@@ -50,12 +50,18 @@ def cheapest(table: str) -> list[tuple[Any, ...]]:
         named = dict(unit.settings)
         # The tests with permutations had their random numbers from a GPU.
         real = named.get("law") in PAPER_DATASETS or named.get("test", "gamma") != "gamma"
-        if not real and (values is None or named.get(setting) in values) and seconds[unit.key] < 3 * SECONDS:
+        if (
+            not real
+            and (values is None or named.get(setting) in values)
+            and seconds[unit.key] < 3 * SECONDS
+        ):
             found.setdefault(named[setting], unit)
     return [pytest.param(table, unit, id=f"{table}-{value}") for value, unit in found.items()]
 
 
-def same_rows(unit: Unit, found: pd.DataFrame, stored: pd.DataFrame, *, rel: float = 1e-9, **own: float) -> None:
+def same_rows(
+    unit: Unit, found: pd.DataFrame, stored: pd.DataFrame, *, rel: float = 1e-9, **own: float
+) -> None:
     """Compare what was measured but timings: texts and whole numbers exactly, others to ``rel`` or their own."""
     assert len(found) == len(stored) > 0
     for name in [name for name in found if name not in TIMINGS | set(dict(unit.settings))]:
@@ -63,7 +69,9 @@ def same_rows(unit: Unit, found: pd.DataFrame, stored: pd.DataFrame, *, rel: flo
         if not pd.api.types.is_float_dtype(theirs):
             assert ours.tolist() == theirs.tolist(), name
             continue
-        np.testing.assert_allclose(ours.astype(float), theirs, rtol=own.get(name, rel), atol=1e-12, err_msg=name)
+        np.testing.assert_allclose(
+            ours.astype(float), theirs, rtol=own.get(name, rel), atol=1e-12, err_msg=name
+        )
 
 
 def slow(*names: str) -> list[Any]:
@@ -76,7 +84,9 @@ def test_a_stored_unit_is_measured_again(table: str, unit: Any) -> None:
     """Units of a CPU are the same to the last digit; EIPM sums 10⁴ terms in an order that depends on the processor."""
     stored = stored_rows(experiment_for(table).name)
     found = run_job(unit, device="cpu").rows
-    if "learner" in found and sklearn.__version__[:4] != "1.9.":  # earlier releases have other bins for boosting
+    if (
+        "learner" in found and sklearn.__version__[:4] != "1.9."
+    ):  # earlier releases have other bins for boosting
         stored, found = (rows[rows["learner"] == "linear"] for rows in (stored, found))
     # Stored with eight digits. Terms near 10⁻⁵ come from differences of sums near one with errors of 10⁻¹⁰ · 10⁻⁵.
     # The choice of how HSIC is computed looks at one entry of each matrix: some hundred of 10⁸ operations.
@@ -94,8 +104,12 @@ def test_stored_values_of_this_library_beside_others() -> None:
 
 
 @pytest.mark.data
-@pytest.mark.parametrize("table", ["held_out_bounds", *slow("bandwidth_scaling", "simple_remedies")])
-def test_a_stored_unit_of_a_dataset_is_measured_again(table: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "table", ["held_out_bounds", *slow("bandwidth_scaling", "simple_remedies")]
+)
+def test_a_stored_unit_of_a_dataset_is_measured_again(
+    table: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The unit that was fastest; of the simple remedies those before and after a linear model."""
     every = stored_rows(table)
     records = provenance(table)["units"]
@@ -108,7 +122,9 @@ def test_a_stored_unit_of_a_dataset_is_measured_again(table: str, monkeypatch: p
     found = run_job(unit, device="cpu").rows
     if table == "simple_remedies":
         # "project" asks a forest, a step function of X: closer than a tenth of the noise between splits, as models are.
-        splits = every[(every["dataset"] == dict(unit.settings)["dataset"]) & (every["learner"] == "linear")]
+        splits = every[
+            (every["dataset"] == dict(unit.settings)["dataset"]) & (every["learner"] == "linear")
+        ]
         ours, theirs, splits = (
             frame[frame["method"] == "project"].set_index("strength")["gdp_reference"]
             for frame in (found, stored, splits)
@@ -116,13 +132,17 @@ def test_a_stored_unit_of_a_dataset_is_measured_again(table: str, monkeypatch: p
         assert len(ours) > 0
         assert ((ours - theirs).abs() < 0.1 * splits.groupby("strength").std()).all()
         found, stored = (frame[frame["method"] != "project"] for frame in (found, stored))
-    if table == "bandwidth_scaling":  # in float32 an eigenvalue near the cut-off is the rounding of a processor
+    if (
+        table == "bandwidth_scaling"
+    ):  # in float32 an eigenvalue near the cut-off is the rounding of a processor
         found, stored = (frame[frame["precision"] != "float32"] for frame in (found, stored))
     # Sums have errors of 10⁻⁷ on another processor. They grow along the steps of Adam to a few 10⁻⁵ of the gap of a
     # trained network; the interval of this gap is wider than a tenth of it. The solver of the linear models stops at a
     # gradient of 10⁻⁴, in other versions elsewhere: scores move by about 10⁻³, and a few people of a thousand cross
     # the threshold.
-    same_rows(unit, found, stored, rel={"simple_remedies": 2e-2, "held_out_bounds": 1e-3}.get(table, 1e-5))
+    same_rows(
+        unit, found, stored, rel={"simple_remedies": 2e-2, "held_out_bounds": 1e-3}.get(table, 1e-5)
+    )
 
 
 @pytest.mark.parametrize("form", running_example.PENALTIES)
@@ -145,7 +165,9 @@ def test_stretched_clouds_have_variance_one_and_turn_little() -> None:
     points = running_example.clouds(rows)
     lams = running_example.PENALTIES["paper"][1]
     for lam in lams:
-        np.testing.assert_allclose(np.cov(points["paper", lam]["stretched"].T, bias=True), np.eye(2), atol=1e-9)
+        np.testing.assert_allclose(
+            np.cov(points["paper", lam]["stretched"].T, bias=True), np.eye(2), atol=1e-9
+        )
     first, second = (points["paper", lam]["stretched"] for lam in lams[2:4])
     # No other rotation or reflection brings the second cloud closer to the first.
     for angle in np.linspace(0, 2 * np.pi, 60):
@@ -180,11 +202,17 @@ def near_splits(found: dict[str, float], own: pd.Series, splits: pd.DataFrame) -
 
 
 @pytest.mark.data
-@pytest.mark.parametrize("table", ["lambda_selection", *slow("bound_tightness", "mutual_information", "transfer")])
+@pytest.mark.parametrize(
+    "table", ["lambda_selection", *slow("bound_tightness", "mutual_information", "transfer")]
+)
 def test_a_stored_model_is_trained_again(table: str) -> None:
     """The models of the table on mutual information are those of the main sweep, with further columns."""
     method = "frhsic" if table == "bound_tightness" else "unfair"
-    stacks = [job for job in experiment_for(table).jobs if isinstance(job, Stack) and job.recipe.method == method]
+    stacks = [
+        job
+        for job in experiment_for(table).jobs
+        if isinstance(job, Stack) and job.recipe.method == method
+    ]
     stack = min(stacks, key=lambda job: job.weight)
     one = Stack(stack.recipe, stack.lams[:1], stack.splits[:1])
     torch.set_num_threads(1)
@@ -198,7 +226,11 @@ def test_a_stored_model_is_trained_again(table: str) -> None:
         rows = rows[(rows["recipe"] == recipe.key) & (rows["lam"] == one.lams[0])]
         own = rows[rows["split"] == one.splits[0]].iloc[0]
         assert found.loc[0, texts].tolist() == own[texts].tolist()
-        measured = [column for column in found.columns[found.dtypes == np.float32] if name == table or column in rows]
+        measured = [
+            column
+            for column in found.columns[found.dtypes == np.float32]
+            if name == table or column in rows
+        ]
         near_splits({column: float(found.loc[0, column]) for column in measured}, own, rows)
 
 
@@ -208,7 +240,9 @@ def test_a_stored_draw_is_trained_again(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(synthetic_validation, "SIGNALS", ("paper",))
     stored = stored_rows("ablation")
     cell = {"variant": "reference", "kernel_z": "imq", "kernel_s": "gaussian"}
-    (unit,) = [job for job in experiment_for("ablation").jobs if cell.items() <= dict(job.settings).items()]
+    (unit,) = [
+        job for job in experiment_for("ablation").jobs if cell.items() <= dict(job.settings).items()
+    ]
     (row,) = synthetic_validation.measure_unit_ablation(dict(unit.settings) | {"draws": 1}, "cpu")
     alike = stored[(stored["unit"] == unit.key) & (stored["signal"] == row.pop("signal"))]
     own = alike[(alike["draw"] == row.pop("draw")) & (alike["lam"] == row.pop("lam"))].iloc[0]

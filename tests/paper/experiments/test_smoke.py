@@ -52,24 +52,39 @@ def summary(values: Any) -> list[float]:
 def drawn() -> dict[str, list[float]]:
     """Return the same of the samples and truths of all settings; a few people stand for the predictions of datasets."""
     people = np.linspace(0.1, 0.7, 40), np.arange(40.0) % 7 + 20
-    found: dict[str, Any] = {law: study._sample(law, 50, 1) for law in (*study.LAWS, *study.ALTERNATIVES)}
-    found |= {f"given, {law}": study._sample_given(law, 50, 1) for laws in study.GIVEN.values() for law in laws}
+    found: dict[str, Any] = {
+        law: study._sample(law, 50, 1) for law in (*study.LAWS, *study.ALTERNATIVES)
+    }
+    found |= {
+        f"given, {law}": study._sample_given(law, 50, 1)
+        for laws in study.GIVEN.values()
+        for law in laws
+    }
     with patch.object(study, "held_out", lambda law: people):
-        for unit in (dict(job.settings) | {"n": 50} for job in experiment_for("bound_coverage").jobs):
+        for unit in (
+            dict(job.settings) | {"n": 50} for job in experiment_for("bound_coverage").jobs
+        ):
             key = ", ".join(str(unit[name]) for name in ("measure", "law", "score", "groups"))
             sample = study.bound_sample(unit, np.random.default_rng(1))
             found[f"bound, {key}"] = (*sample, np.atleast_1d(study.bound_truth(unit)))
     for unit in (dict(job.settings) | {"n": 50} for job in experiment_for("audit_coverage").jobs):
         key = ", ".join(unit[name] for name in ("law", "shape", "score"))
-        found[f"audit, {key}"] = (*study.scores(unit, 1), np.atleast_1d(study.true_gdp(unit["law"], unit["shape"])))
-    return {f"{key}/{i}": summary(part) for key, parts in found.items() for i, part in enumerate(parts)}
+        found[f"audit, {key}"] = (
+            *study.scores(unit, 1),
+            np.atleast_1d(study.true_gdp(unit["law"], unit["shape"])),
+        )
+    return {
+        f"{key}/{i}": summary(part) for key, parts in found.items() for i, part in enumerate(parts)
+    }
 
 
 def remedied() -> dict[str, list[float]]:
     """Return the same of the predictions of all remedies with a linear model, on a small sample."""
     found: dict[str, list[float]] = {}
     x, s = np.random.default_rng(1).normal(size=(2, 120, 3))
-    split = remedies.Split(x[:80], 1.0 * (x[:80, 0] + s[:80, 0] > 0), s[:80, 0], x[80:], s[80:, 0], "classification", 0)
+    split = remedies.Split(
+        x[:80], 1.0 * (x[:80, 0] + s[:80, 0] > 0), s[:80, 0], x[80:], s[80:, 0], "classification", 0
+    )
     with patch.object(remedies, "_LEARNERS", ("linear",)):
         for family, fits in remedies._FAMILIES.items():
             for _, method, learner, lam, values in fits(split):
@@ -79,10 +94,15 @@ def remedied() -> dict[str, list[float]]:
 
 # Other libraries warn.
 SLOW = [pytest.mark.slow, pytest.mark.recorded, pytest.mark.filterwarnings("ignore")]
-CASES = {table: partial(measured, table) for table in TABLES} | {"remedied": remedied, "drawn": drawn}
+CASES = {table: partial(measured, table) for table in TABLES} | {
+    "remedied": remedied,
+    "drawn": drawn,
+}
 
 
-@pytest.mark.parametrize("table", [*(pytest.param(name, marks=SLOW) for name in (*TABLES, "remedied")), "drawn"])
+@pytest.mark.parametrize(
+    "table", [*(pytest.param(name, marks=SLOW) for name in (*TABLES, "remedied")), "drawn"]
+)
 def test_a_small_run_gives_the_recorded_numbers(table: str, recorded: Records) -> None:
     # Differences of 10⁻⁷ grow along the steps of Adam; on an x86 processor with other versions they were below 10⁻³.
     # The solvers of linear models stop elsewhere in other versions: scores move by about 10⁻³,

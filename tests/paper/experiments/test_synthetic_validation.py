@@ -25,7 +25,9 @@ def test_levels_of_the_papers_law_by_adaptive_quadrature() -> None:
         return 1 / (1 + math.exp(-x))
 
     share = integrate.quad(lambda x: density(x) * probability(x), -2, 3)[0]
-    best = integrate.quad(lambda x: density(x) * max(probability(x), 1 - probability(x)), -2, 3, points=[0.0])[0]
+    best = integrate.quad(
+        lambda x: density(x) * max(probability(x), 1 - probability(x)), -2, 3, points=[0.0]
+    )[0]
     found = accuracy_levels("paper")
     assert found["majority"] == pytest.approx(share, abs=2e-5)
     assert found["parity"] == pytest.approx(share, abs=2e-5)
@@ -43,7 +45,9 @@ def test_levels_of_the_strong_law_by_simulation() -> None:
 
 
 def test_the_strong_law_changes_the_label_only() -> None:
-    paper, strong = (load_dataset("synthetic", n=500, signal=signal) for signal in ("paper", "strong"))
+    paper, strong = (
+        load_dataset("synthetic", n=500, signal=signal) for signal in ("paper", "strong")
+    )
     assert np.array_equal(paper.X, strong.X)
     assert np.array_equal(paper.s, strong.s)
     assert not np.array_equal(paper.y, strong.y)
@@ -56,4 +60,6 @@ def test_draw_42_is_the_authors_sample_cut_as_they_cut_it() -> None:
     splits, data = drawn_splits("paper", [42], n=5000, device="cpu"), load_dataset("synthetic")
     for name, whole in (("x", data.X), ("y", data.y), ("s", data.s)):
         for part, rows in (("train", slice(0, 4000)), ("test", slice(4000, 5000))):
-            assert np.array_equal(getattr(splits, f"{name}_{part}")[0].numpy(), whole[rows].astype(np.float32))
+            assert np.array_equal(
+                getattr(splits, f"{name}_{part}")[0].numpy(), whole[rows].astype(np.float32)
+            )

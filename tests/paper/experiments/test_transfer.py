@@ -33,7 +33,9 @@ def frozen() -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     return z[:, :300], y[:, :300], z[:, 300:]
 
 
-def alone(head: nn.Module, z: torch.Tensor, y: torch.Tensor, *, seed: int, epochs: int, task: str) -> None:
+def alone(
+    head: nn.Module, z: torch.Tensor, y: torch.Tensor, *, seed: int, epochs: int, task: str
+) -> None:
     """Train one plain PyTorch head on the same rows in the same order."""
     adam = torch.optim.Adam(head.parameters(), lr=fresh_heads.LEARNING_RATE)
     loss = nn.BCEWithLogitsLoss() if task == "classification" else nn.MSELoss()
@@ -52,7 +54,9 @@ def test_stacked_heads_are_heads_trained_alone(frozen, task: str) -> None:
     for i, seed in enumerate((7, 8)):
         torch.manual_seed(seed)
         linear = nn.Linear(6, 1)
-        mlp = nn.Sequential(nn.Linear(6, fresh_heads.HIDDEN), nn.ReLU(), nn.Linear(fresh_heads.HIDDEN, 1))
+        mlp = nn.Sequential(
+            nn.Linear(6, fresh_heads.HIDDEN), nn.ReLU(), nn.Linear(fresh_heads.HIDDEN, 1)
+        )
         for name, head in (("linear", linear), ("mlp", mlp)):
             alone(head, z[i], y[i], seed=seed, epochs=6, task=task)
             with torch.no_grad():
@@ -68,7 +72,9 @@ def test_forest_and_svm_are_the_library_with_its_defaults(frozen) -> None:
     for i in range(2):
         data = z[i].numpy(), y[i].numpy().astype(int)
         trees = RandomForestClassifier(n_estimators=100, random_state=42).fit(*data)
-        assert np.allclose(forest.probability[i].numpy(), trees.predict_proba(z_new[i].numpy())[:, 1])
+        assert np.allclose(
+            forest.probability[i].numpy(), trees.predict_proba(z_new[i].numpy())[:, 1]
+        )
         assert (forest.score[i].numpy() == trees.predict(z_new[i].numpy())).all()
         machine = SVC().fit(*data)
         assert (svm.score[i].numpy() == machine.predict(z_new[i].numpy())).all()
@@ -83,14 +89,18 @@ def test_forest_and_svm_are_the_library_with_its_defaults(frozen) -> None:
         rest = 1e-7 * len(unseen)
         scale = unseen.std() + abs(unseen.mean())  # the curve is fitted to standardized values
         assert gap.sum() == pytest.approx(0, abs=rest)
-        assert (gap * unseen).sum() == pytest.approx(-1e-3 * slope * unseen.std() ** 2, abs=rest * scale)
+        assert (gap * unseen).sum() == pytest.approx(
+            -1e-3 * slope * unseen.std() ** 2, abs=rest * scale
+        )
 
 
 def test_regressions_too(frozen) -> None:
     z, _, z_new = frozen
     y = z[..., 0] * 0.3
     forest, svm = (head(z, y, z_new, task="regression") for head in (forest_head, svm_head))
-    assert np.allclose(svm.score[1].numpy(), SVR().fit(z[1].numpy(), y[1].numpy()).predict(z_new[1].numpy()))
+    assert np.allclose(
+        svm.score[1].numpy(), SVR().fit(z[1].numpy(), y[1].numpy()).predict(z_new[1].numpy())
+    )
     trees = RandomForestRegressor(n_estimators=100, random_state=42).fit(z[1].numpy(), y[1].numpy())
     assert np.allclose(forest.score[1].numpy(), trees.predict(z_new[1].numpy()))
 
@@ -98,7 +108,9 @@ def test_regressions_too(frozen) -> None:
 def test_the_svm_sees_its_first_rows_only(frozen) -> None:
     z, y, z_new = frozen
     part = svm_head(z, y, z_new, task="classification", rows=100)
-    assert torch.equal(part.score, svm_head(z[:, :100], y[:, :100], z_new, task="classification").score)
+    assert torch.equal(
+        part.score, svm_head(z[:, :100], y[:, :100], z_new, task="classification").score
+    )
 
 
 @pytest.mark.parametrize("task", ["classification", "regression"])
@@ -111,11 +123,17 @@ def test_columns_are_the_gdp_of_each_head(monkeypatch, looped_gdp, task: str) ->
     forest = fresh_heads.Prediction(*(part[:1] for part in head))
     monkeypatch.setattr(fresh_heads, "neural_heads", lambda *_, **__: {"linear": head, "mlp": head})
     monkeypatch.setattr(fresh_heads, "svm_head", lambda *_, **__: head)
-    monkeypatch.setattr(fresh_heads, "forest_head", lambda z, *_, **__: forest if len(z) == 1 else head)
+    monkeypatch.setattr(
+        fresh_heads, "forest_head", lambda z, *_, **__: forest if len(z) == 1 else head
+    )
     monkeypatch.setattr(transfer, "FOREST_ROWS", 4)
     encoded = torch.zeros(2, 5, 3)
-    trained = SimpleNamespace(dataset=[0, 1], models=2, seeds=[0, 1], lam=torch.tensor(LAMS), encode=lambda x: encoded)
-    splits = SimpleNamespace(s_test=torch.tensor(s), y_train=torch.zeros(2, 5), x_train=None, x_test=None)
+    trained = SimpleNamespace(
+        dataset=[0, 1], models=2, seeds=[0, 1], lam=torch.tensor(LAMS), encode=lambda x: encoded
+    )
+    splits = SimpleNamespace(
+        s_test=torch.tensor(s), y_train=torch.zeros(2, 5), x_train=None, x_test=None
+    )
     found = transfer.measure(trained, splits, SimpleNamespace(task=task))
     assert set(found) == {f"{h}_{what}" for h in HEADS for what in ("gdp_mixed", "gdp_sample")}
     for i in range(2):
@@ -132,7 +150,11 @@ def test_columns_are_the_gdp_of_each_head(monkeypatch, looped_gdp, task: str) ->
 
 
 def test_tables_by_hand() -> None:
-    heads = {"unfair": (0.4, 0.4, 0.1, 0.1), "frhsic": (0.2, 0.1, np.nan, 0.3), "frem": (0.3, 0.3, 0.1, 0.1)}
+    heads = {
+        "unfair": (0.4, 0.4, 0.1, 0.1),
+        "frhsic": (0.2, 0.1, np.nan, 0.3),
+        "frem": (0.3, 0.3, 0.1, 0.1),
+    }
     performance = {"unfair": 0.85, "frhsic": 0.848, "frem": 0.8}
     lines = [
         {"dataset": "adult", "task": "classification", "method": name, "split": split, "gdp_sample": 0.05,
@@ -143,9 +165,13 @@ def test_tables_by_hand() -> None:
     rows = pd.DataFrame(lines)
     found = at_paper_lambda(spread_table(rows)).loc["adult"]
     assert found.loc["unfair", ["sd", "between"]].tolist() == pytest.approx([0.15, 1.0])
-    assert found.loc["frem", ["worst", "excess", "sd"]].tolist() == pytest.approx([0.3005, 0.2505, 0.1])
+    assert found.loc["frem", ["worst", "excess", "sd"]].tolist() == pytest.approx(
+        [0.3005, 0.2505, 0.1]
+    )
     assert np.isnan(found.loc["frhsic", "sd"])
     assert found.loc["frhsic", "worst"] == pytest.approx(0.3005)  # of the heads that were fitted
     assert found["kept"].to_dict() == {"frem": False, "frhsic": True, "unfair": True}
-    errors = at_paper_lambda(spread_table(rows.assign(task="regression", performance=1 - rows["performance"])))
+    errors = at_paper_lambda(
+        spread_table(rows.assign(task="regression", performance=1 - rows["performance"]))
+    )
     assert errors.loc["adult", "kept"].to_dict() == {"frem": False, "frhsic": False, "unfair": True}

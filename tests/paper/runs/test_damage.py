@@ -35,7 +35,9 @@ def unit_part(unit: Unit) -> Part:
 
 
 @pytest.fixture(params=["models", "units"])
-def parts(request: pytest.FixtureRequest, tiny: Experiment, part_of: Callable[..., Part]) -> list[Part]:
+def parts(
+    request: pytest.FixtureRequest, tiny: Experiment, part_of: Callable[..., Part]
+) -> list[Part]:
     """Return the parts of a sweep, and those of a study."""
     if request.param == "models":
         return [part_of(job) for job in tiny.jobs]
@@ -64,7 +66,9 @@ def sorted_rows(rows: pd.DataFrame) -> pd.DataFrame:
 
 def one_bit_flips(data: bytes, count: int = 300) -> Iterator[bytes]:
     """Yield copies of ``data`` with one bit flipped, at different random places."""
-    places = np.random.default_rng(0).choice(8 * len(data), size=min(count, 8 * len(data)), replace=False)
+    places = np.random.default_rng(0).choice(
+        8 * len(data), size=min(count, 8 * len(data)), replace=False
+    )
     for place in places.tolist():
         flipped = bytearray(data)
         flipped[place // 8] ^= 1 << place % 8
@@ -82,7 +86,10 @@ def test_a_damaged_or_lost_file_is_named_and_no_value_changes(tmp_path, file, pa
     path = getattr(store, file)
     good = path.read_bytes()
     messages: list[str] = []
-    damages = (*one_bit_flips(good), *(good[: int(share * len(good))] for share in (0.0, 0.5, 0.99)))
+    damages = (
+        *one_bit_flips(good),
+        *(good[: int(share * len(good))] for share in (0.0, 0.5, 0.99)),
+    )
     for data in damages:
         path.write_bytes(data)
         try:
@@ -101,18 +108,26 @@ def test_a_damaged_or_lost_file_is_named_and_no_value_changes(tmp_path, file, pa
     for reading in (store.done, store.read, store.provenance, store.compact):
         with pytest.raises(StoreError, match=f"{re.escape(str(path))} is missing.*Restore it"):
             reading()
-    for other in (store.root / "tiny.json", *store.root.glob("tiny.parquet"), *store.root.glob("tiny.csv")):
+    for other in (
+        store.root / "tiny.json",
+        *store.root.glob("tiny.parquet"),
+        *store.root.glob("tiny.csv"),
+    ):
         other.unlink(missing_ok=True)
     assert store.done() == set()  # what was deleted on purpose is computed again
 
 
-def test_a_json_file_is_known_by_its_checksum_and_not_by_its_white_space(tmp_path, tiny: Experiment, part_of) -> None:
+def test_a_json_file_is_known_by_its_checksum_and_not_by_its_white_space(
+    tmp_path, tiny: Experiment, part_of
+) -> None:
     parts = [part_of(job) for job in tiny.jobs]
     store = filled(tmp_path, parts[:3], compacted=3)
     table, old = store.table, store.table.read_bytes()
     filled(tmp_path, parts, compacted=4)
     rows, good = store.read(), table.read_bytes()
-    store.sidecar.write_text(json.dumps(json.loads(store.sidecar.read_text())).replace(", ", ",\r\n"))
+    store.sidecar.write_text(
+        json.dumps(json.loads(store.sidecar.read_text())).replace(", ", ",\r\n")
+    )
     pd.testing.assert_frame_equal(store.read(), rows)
     # A table of an older state is whole, but it is not the one that the json file describes.
     table.write_bytes(old)
@@ -124,7 +139,9 @@ def test_a_json_file_is_known_by_its_checksum_and_not_by_its_white_space(tmp_pat
         with pytest.raises(StoreError, match="no checksum"):
             store.done()
     # Git changes no line end either.
-    assert "book/results/* -text" in (ROOT / ".gitattributes").read_text(encoding="utf-8").splitlines()
+    assert (
+        "book/results/* -text" in (ROOT / ".gitattributes").read_text(encoding="utf-8").splitlines()
+    )
 
 
 def test_a_flipped_bit_of_the_database_never_changes_a_value(tmp_path, parts) -> None:
@@ -143,7 +160,9 @@ def test_a_flipped_bit_of_the_database_never_changes_a_value(tmp_path, parts) ->
     assert all(str(path) in message for message in messages)
 
 
-@pytest.mark.parametrize("content", [b"half", b"[]\n{}\n", b"\0" * 100, b"SQLite format 3\0" + b"\0" * 5000])
+@pytest.mark.parametrize(
+    "content", [b"half", b"[]\n{}\n", b"\0" * 100, b"SQLite format 3\0" + b"\0" * 5000]
+)
 def test_a_file_that_is_no_database_is_an_error_until_it_is_deleted(tmp_path, content) -> None:
     store = ResultStore(tmp_path, "tiny")
     store.database.write_bytes(content)
@@ -241,13 +260,19 @@ def test_a_kill_at_any_moment_of_an_export_loses_nothing(tmp_path, parts, compac
         for left in copy.glob(".*"):
             os.utime(left, (0, 0))
         store.compact()
-        assert {path.name for path in copy.iterdir()} == {store.table.name, "tiny.json", "tiny.sqlite"}
+        assert {path.name for path in copy.iterdir()} == {
+            store.table.name,
+            "tiny.json",
+            "tiny.sqlite",
+        }
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.parametrize("before", [0, 2])
-def test_a_kill_at_any_moment_of_a_write_leaves_the_whole_job_or_nothing(tmp_path, parts, before) -> None:
+def test_a_kill_at_any_moment_of_a_write_leaves_the_whole_job_or_nothing(
+    tmp_path, parts, before
+) -> None:
     (tmp_path / "base").mkdir()
     filled(tmp_path / "base", parts[:before])
     kept, all_of_them = keys_of_parts(parts[:before]), keys_of_parts(parts[: before + 1])
@@ -302,7 +327,9 @@ def test_another_runner_exports_in_between(tmp_path, parts, monkeypatch) -> None
     monkeypatch.setattr(store_module, "read_exported", late)
     finished, exported = store._load()
     assert len(finished) == len(parts) - 2
-    records = store._provenance(finished, exported)["units" if isinstance(parts[0].job, Unit) else "stacks"]
+    records = store._provenance(finished, exported)[
+        "units" if isinstance(parts[0].job, Unit) else "stacks"
+    ]
     assert len(records) == len(parts)
     rows = store._rows(finished, exported.table, exported.rows())
     assert len(rows) == sum(len(part.rows) for part in parts)
@@ -326,7 +353,9 @@ def test_nobody_adds_a_job_during_an_export(tmp_path, parts, monkeypatch) -> Non
     assert store.done() == keys_of_parts(parts)
 
 
-def test_a_json_file_read_before_and_a_table_after_compaction_do_not_look_damaged(tmp_path, parts, monkeypatch) -> None:
+def test_a_json_file_read_before_and_a_table_after_compaction_do_not_look_damaged(
+    tmp_path, parts, monkeypatch
+) -> None:
     store = filled(tmp_path, parts[:-1], compacted=len(parts) - 1)
     table = store.table
     read = Path.read_bytes
@@ -357,7 +386,9 @@ def book(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     settings.provenance.cache_clear()
 
 
-@pytest.mark.parametrize("name", ["main.parquet", "main.json", "audit_coverage.csv", "audit_coverage.json"])
+@pytest.mark.parametrize(
+    "name", ["main.parquet", "main.json", "audit_coverage.csv", "audit_coverage.json"]
+)
 def test_chapters_and_claims_refuse_damaged_results(book: Path, name: str) -> None:
     path = book / name
     readings = [lambda: stored_rows(path.stem), lambda: settings.provenance(path.stem)]
@@ -372,6 +403,10 @@ def test_chapters_and_claims_refuse_damaged_results(book: Path, name: str) -> No
 
 def test_stored_results_are_read_by_one_function() -> None:
     """A chapter that reads a file of results itself would read it without its checksum."""
-    sources = [*ROOT.glob("notebooks/*.md"), *ROOT.glob("book/_ext/*.py"), *ROOT.glob("frhsic_core/**/*.py")]
+    sources = [
+        *ROOT.glob("notebooks/*.md"),
+        *ROOT.glob("book/_ext/*.py"),
+        *ROOT.glob("frhsic_core/**/*.py"),
+    ]
     direct = re.compile(r"""\("[^"\n]*book/results/\w|book_folder\(\s*"results",|"results"\s*/""")
     assert [path.name for path in sources if direct.search(path.read_text(encoding="utf-8"))] == []

@@ -19,7 +19,9 @@ from frhsic_core.paper.runs.plan import STORED_SPELLING, Recipe, Task
 from frhsic_core.paper.runs.store import ResultStore
 from frhsic_core.paper.runs.stored import book_folder
 
-TABLES = sorted(path.stem for path in book_folder("results").iterdir() if path.suffix in (".csv", ".parquet"))
+TABLES = sorted(
+    path.stem for path in book_folder("results").iterdir() if path.suffix in (".csv", ".parquet")
+)
 
 
 @pytest.mark.parametrize("name", PLANS)
@@ -38,9 +40,13 @@ def test_a_new_spelling_is_the_stored_recipe(monkeypatch) -> None:
         assert replace(recipe, settings=(new,)).key == key != recipe.key
 
 
-def test_the_code_version_is_that_of_the_sources_which_decide_the_numbers(tmp_path, monkeypatch) -> None:
+def test_the_code_version_is_that_of_the_sources_which_decide_the_numbers(
+    tmp_path, monkeypatch
+) -> None:
     copy = tmp_path / "frhsic_core"
-    shutil.copytree(Path(frhsic_core.__file__).parent, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(
+        Path(frhsic_core.__file__).parent, copy, ignore=shutil.ignore_patterns("__pycache__")
+    )
     versions = [code_version.__wrapped__().split()[0]]
     monkeypatch.setattr(frhsic_core, "__file__", str(copy / "__init__.py"))
     for name in ("cli/practice.py", "joint/_hsic.py", "paper/runs/jobs.py"):
@@ -48,7 +54,9 @@ def test_the_code_version_is_that_of_the_sources_which_decide_the_numbers(tmp_pa
         with (copy / name).open("a") as file:
             file.write("# changed\n")
     versions.append(code_version.__wrapped__().split()[0])
-    assert versions[0] == versions[1] == versions[2], "a copy, or a change of what is printed, is no new version"
+    assert versions[0] == versions[1] == versions[2], (
+        "a copy, or a change of what is printed, is no new version"
+    )
     assert len(set(versions)) == 3
 
 

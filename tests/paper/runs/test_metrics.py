@@ -20,12 +20,16 @@ def pair(n: int) -> Dataset:
     """Return a regression on a Gaussian pair with correlation 0.8."""
     z, noise = np.random.RandomState(42).normal(size=(2, n))
     s = 0.8 * z + 0.6 * noise
-    return Dataset("pair", z[:, None], s, z, "regression", ("z",), ("s",), Provenance("pair", "made"))
+    return Dataset(
+        "pair", z[:, None], s, z, "regression", ("z",), ("s",), Provenance("pair", "made")
+    )
 
 
 @pytest.fixture(scope="module")
 def trained():
-    splits = stack_splits(load_dataset("synthetic", n=400), seeds=(42, 43), fractions=(0.6, 0.2, 0.2))
+    splits = stack_splits(
+        load_dataset("synthetic", n=400), seeds=(42, 43), fractions=(0.6, 0.2, 0.2)
+    )
     trainer = Trainer(
         splits.x_train, splits.y_train, splits.s_train,
         penalty="mmd_binned", lam=[0.0, 0.0, 10.0], seeds=[1, 2, 3], dataset=[0, 1, 1], epochs=4, device="cpu",
@@ -50,7 +54,9 @@ def test_stack_agrees_with_one_model_at_a_time(trained, looped_gdp) -> None:
         assert found["gdp_reference"][i] == pytest.approx(looped_gdp(output, s), abs=1e-5)
         weights = np.exp(-((s[:, None] - s[None]) ** 2) / (2 * 0.1**2))
         conditional = weights @ probability / weights.sum(1)
-        assert found["gdp_sample"][i] == pytest.approx(np.abs(conditional - probability.mean()).mean(), abs=1e-5)
+        assert found["gdp_sample"][i] == pytest.approx(
+            np.abs(conditional - probability.mean()).mean(), abs=1e-5
+        )
         rows = torch.linspace(0, len(s) - 1, 60).round().long()
         zs = z.double()[rows], torch.as_tensor(s)[rows]
         assert found["normalized_hsic_1"][i] == pytest.approx(float(normalized_hsic(*zs)), abs=1e-5)
@@ -97,13 +103,17 @@ def test_regression_measures_outputs_as_they_are() -> None:
     output, y = stack.output(splits.x_test)[0].double(), splits.y_test[0].double()
     assert found["performance"][0] == pytest.approx(((output - y) ** 2).mean().item(), rel=1e-5)
     assert found["constant"][0] == pytest.approx(y.var(correction=0).item(), rel=1e-5)
-    assert found["gdp_sample"][0] == pytest.approx(smoothed_gdp(output, splits.s_test[0]).item(), rel=1e-4)
+    assert found["gdp_sample"][0] == pytest.approx(
+        smoothed_gdp(output, splits.s_test[0]).item(), rel=1e-4
+    )
 
 
 def test_several_attributes_report_the_worst_parity(looped_gdp) -> None:
     data = load_variant("synthetic", n=300, sensitive=("s", "x2"))
     splits = stack_splits(data, seeds=(42,))
-    stack = Trainer(splits.x_train, splits.y_train, penalty="unfair", seeds=[0], epochs=2, device="cpu").fit()
+    stack = Trainer(
+        splits.x_train, splits.y_train, penalty="unfair", seeds=[0], epochs=2, device="cpu"
+    ).fit()
     found = evaluate(stack, splits)
     output = stack.output(splits.x_test)[0].double().numpy()
     each = [looped_gdp(output, splits.s_test[0, :, a].double().numpy()) for a in range(2)]

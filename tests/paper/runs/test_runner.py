@@ -31,7 +31,9 @@ def wait_for_stacks(store: ResultStore, count: int, process: subprocess.Popen) -
 
 
 @pytest.mark.slow  # a whole sweep; kills at each moment of a write are in test_damage
-def test_killed_and_resumed_gives_the_same_table(tmp_path, tiny: Experiment, tiny_store: ResultStore, runner) -> None:
+def test_killed_and_resumed_gives_the_same_table(
+    tmp_path, tiny: Experiment, tiny_store: ResultStore, runner
+) -> None:
     store = ResultStore(tmp_path, "tiny")
     process = subprocess.Popen([*runner, str(tmp_path), "0.6"], stdout=subprocess.DEVNULL)
     wait_for_stacks(store, 2, process)
@@ -57,9 +59,16 @@ def test_running_twice_changes_nothing(tiny: Experiment, tiny_store: ResultStore
 
 
 @pytest.mark.slow
-def test_two_runners_share_one_store(tmp_path, tiny: Experiment, tiny_store: ResultStore, runner) -> None:
+def test_two_runners_share_one_store(
+    tmp_path, tiny: Experiment, tiny_store: ResultStore, runner
+) -> None:
     commands = [
-        subprocess.Popen([*runner, str(tmp_path), "0.1"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        subprocess.Popen(
+            [*runner, str(tmp_path), "0.1"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
         for _ in range(2)
     ]
     errors = [process.communicate(timeout=120)[1] for process in commands]
@@ -70,7 +79,9 @@ def test_two_runners_share_one_store(tmp_path, tiny: Experiment, tiny_store: Res
     assert store.table.read_bytes() == tiny_store.table.read_bytes()
 
 
-def test_a_stack_that_another_runner_finished_is_not_trained_again(tmp_path, tiny: Experiment, monkeypatch, part_of):
+def test_a_stack_that_another_runner_finished_is_not_trained_again(
+    tmp_path, tiny: Experiment, monkeypatch, part_of
+):
     store = ResultStore(tmp_path, "tiny")
     trained = []
 
@@ -89,17 +100,27 @@ def test_a_stack_that_another_runner_finished_is_not_trained_again(tmp_path, tin
 
 
 def test_the_worst_outcome_decides_the_exit_status() -> None:
-    given = ({}, {"left": 1}, {"left": 1, "failed": ["one"]}, {"left": 1, "failed": ["one"], "interrupted": True})
+    given = (
+        {},
+        {"left": 1},
+        {"left": 1, "failed": ["one"]},
+        {"left": 1, "failed": ["one"], "interrupted": True},
+    )
     assert [run_module.Report(**one).exit_status for one in given] == [0, 3, 4, 130]
 
 
 def test_a_time_limit_abandons_the_stack_in_flight(tmp_path, tiny: Experiment) -> None:
     store, lines = ResultStore(tmp_path, "tiny"), []
     endless = replace(
-        tiny, jobs=tuple(replace(job, recipe=replace(job.recipe, epochs=10_000)) for job in tiny.jobs[:2])
+        tiny,
+        jobs=tuple(
+            replace(job, recipe=replace(job.recipe, epochs=10_000)) for job in tiny.jobs[:2]
+        ),
     )
     begin = time.monotonic()
-    report = run_module.run_experiment(endless, store, device="cpu", minutes=0.5 / 60, log=lines.append)
+    report = run_module.run_experiment(
+        endless, store, device="cpu", minutes=0.5 / 60, log=lines.append
+    )
     assert time.monotonic() - begin < 20
     assert report.stopped == "time limit"
     assert report.left == 2
@@ -120,9 +141,13 @@ def test_a_time_limit_is_in_minutes(tmp_path, tiny: Experiment, monkeypatch, par
     assert all(60 < seconds <= 120 for seconds in left)
 
 
-def test_a_full_disk_stops_before_training(tmp_path, tiny: Experiment, monkeypatch, disk_of) -> None:
+def test_a_full_disk_stops_before_training(
+    tmp_path, tiny: Experiment, monkeypatch, disk_of
+) -> None:
     disk_of(1)
-    monkeypatch.setattr(run_module, "run_job", lambda *a, **k: pytest.fail("trained although nothing can be stored"))
+    monkeypatch.setattr(
+        run_module, "run_job", lambda *a, **k: pytest.fail("trained although nothing can be stored")
+    )
     with pytest.raises(StoreError, match="disk is full"):
         run_module.run_experiment(tiny, ResultStore(tmp_path, "tiny"), device="cpu")
 
@@ -135,7 +160,9 @@ def test_a_row_says_what_was_trained(tiny_store: ResultStore) -> None:
     assert rows["performance"].between(0, 1).all()
     assert rows["ratio"].isna()[rows["method"] == "unfair"].all()
     stacks = tiny_store.provenance()["stacks"]
-    assert {"finished", "seconds_training", "seconds_evaluation", "notes", "penalty"} <= set(stacks[0])
+    assert {"finished", "seconds_training", "seconds_evaluation", "notes", "penalty"} <= set(
+        stacks[0]
+    )
     environment = tiny_store.provenance()["environments"][0]
     assert {"code", "torch", "numpy", "python", "device"} <= set(environment)
 
@@ -146,15 +173,21 @@ def test_presets_are_what_their_names_promise() -> None:
     assert {job.splits for job in full.jobs} == {SPLITS["full"]}
     assert SPLITS["full"][:5] == SPLITS["text"] == (42, 43, 44, 45, 46)
     assert set(GRIDS["text"]) == {0.1, 1, 10, 100, 500} < set(GRIDS["full"])
-    recipes = [{replace(job.recipe, task=None, epochs=0) for job in plan.jobs} for plan in (full, smoke)]
+    recipes = [
+        {replace(job.recipe, task=None, epochs=0) for job in plan.jobs} for plan in (full, smoke)
+    ]
     assert recipes[0] == recipes[1]
     assert {job.data for job in smoke.jobs} == {("synthetic", "text")}
     assert {job.recipe.task.protocol for job in smoke.jobs} == {"text", "reference"}
     for protocol in ("text", "reference"):
         tasks = {job.recipe.task for job in full.jobs}
-        crime = {task.variant for task in tasks if task.dataset == "crime" and task.protocol == protocol}
+        crime = {
+            task.variant for task in tasks if task.dataset == "crime" and task.protocol == protocol
+        }
         assert crime == {"text", "reference"}
-    reference = experiment_for("main", "full", protocols=("reference",), datasets=("adult",), methods=("frem",))
+    reference = experiment_for(
+        "main", "full", protocols=("reference",), datasets=("adult",), methods=("frem",)
+    )
     assert [len(job.models) for job in reference.jobs] == [225]
 
 
@@ -173,13 +206,17 @@ def test_wrong_arguments_are_explained(arguments, words) -> None:
 
 
 def test_the_weight_of_a_stack_is_what_it_trains_on() -> None:
-    job, other = stacks_of([Task("compas", "text", "text")], ("unfair", "frhsic"), (1.0, 2.0), (42,))
+    job, other = stacks_of(
+        [Task("compas", "text", "text")], ("unfair", "frhsic"), (1.0, 2.0), (42,)
+    )
     assert other.weight == 2 * job.weight > 0
     longer = replace(job, recipe=replace(job.recipe, epochs=400))
     assert longer.weight == 2 * job.weight
 
 
-def test_the_time_left_is_that_of_the_jobs_left(tmp_path, tiny: Experiment, monkeypatch, part_of) -> None:
+def test_the_time_left_is_that_of_the_jobs_left(
+    tmp_path, tiny: Experiment, monkeypatch, part_of
+) -> None:
     """Each job takes ten minutes; the estimate counts the jobs that are left, weighted by their cost."""
     now, lines = [0.0], []
 
@@ -191,7 +228,9 @@ def test_the_time_left_is_that_of_the_jobs_left(tmp_path, tiny: Experiment, monk
     monkeypatch.setattr(Stack, "weight", 1.0)
     monkeypatch.setattr(run_module.time, "monotonic", lambda: now[0])
     run_module.run_experiment(tiny, ResultStore(tmp_path, "tiny"), device="cpu", log=lines.append)
-    assert [line.rpartition("; ")[2] for line in lines[1:]] == [f"about {n} min left" for n in (30, 20, 10, 0)]
+    assert [line.rpartition("; ")[2] for line in lines[1:]] == [
+        f"about {n} min left" for n in (30, 20, 10, 0)
+    ]
     assert lines[1].startswith("[1/4] ")
 
 
@@ -211,7 +250,9 @@ for experiment in (sweep, study):
 
 @pytest.mark.slow
 def test_a_run_needs_numpy_scipy_pandas_sklearn_and_torch_alone(tmp_path) -> None:
-    done = subprocess.run([sys.executable, "-c", BARE, str(tmp_path)], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", BARE, str(tmp_path)], capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr
     assert "2 jobs, 3 rows finished" in done.stdout
     assert "9 jobs, 9 rows finished" in done.stdout
@@ -263,7 +304,9 @@ def test_a_killed_process_costs_no_row(tmp_path, tiny: Experiment, tiny_store: R
 @pytest.mark.slow
 def test_ctrl_c_keeps_what_is_finished(tmp_path, runner) -> None:
     store = ResultStore(tmp_path, "tiny")
-    process = subprocess.Popen([*runner, str(tmp_path), "0.0", "2"], stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [*runner, str(tmp_path), "0.0", "2"], stdout=subprocess.PIPE, text=True
+    )
     assert process.stdout is not None
     for line in process.stdout:
         if line.startswith("["):
@@ -292,7 +335,9 @@ def test_how_many_processes(tiny: Experiment, monkeypatch) -> None:
 # Missing data ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_missing_dataset_is_announced_and_its_jobs_fail(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_missing_dataset_is_announced_and_its_jobs_fail(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     lines: list[str] = []
 
     def refuse(*_: object) -> None:
@@ -304,7 +349,9 @@ def test_a_missing_dataset_is_announced_and_its_jobs_fail(monkeypatch: pytest.Mo
     monkeypatch.delenv("FRHSIC_DATA", raising=False)
     tasks = Task("synthetic", "text", "text", (("n", 100),)), Task("crime", "text", "text")
     sweep = Experiment("crime", stacks_of(tasks, ["unfair"], (1.0,), (42,), epochs=1))
-    report = run_module.run_experiment(sweep, ResultStore(tmp_path, "crime"), device="cpu", log=lines.append)
+    report = run_module.run_experiment(
+        sweep, ResultStore(tmp_path, "crime"), device="cpu", log=lines.append
+    )
     assert (report.jobs, len(report.failed)) == (1, 1)
     assert lines[1] == f"crime (text) is missing and is downloaded to {tmp_path / 'cache'} now"
 
@@ -321,5 +368,7 @@ def test_a_download_is_made_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     monkeypatch.setattr(files, "_download", serve)
     said: list[str] = []
     for _ in range(2):
-        run_module.fetch_missing_data([("compas", "text"), ("compas", "reference")], log=said.append)
+        run_module.fetch_missing_data(
+            [("compas", "text"), ("compas", "reference")], log=said.append
+        )
         assert len(said) == 1  # and not again

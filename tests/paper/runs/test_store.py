@@ -31,7 +31,9 @@ def test_rows_come_back_as_written(tmp_path, tiny: Experiment, part_of) -> None:
     assert loose["performance"].dtype == np.float32
     assert loose["lam"].dtype == np.float64
     assert set(loose["lam"]) == {0.0, 1.0, 100.0}
-    line = loose[(loose["method"] == "frhsic") & (loose["lam"] == 100.0) & (loose["split"] == 43)].iloc[0]
+    line = loose[
+        (loose["method"] == "frhsic") & (loose["lam"] == 100.0) & (loose["split"] == 43)
+    ].iloc[0]
     assert line["performance"] == np.float32(0.1 + 43)
     assert store.done() == tiny.keys()
     side = json.loads(store.sidecar.read_text())
@@ -41,7 +43,9 @@ def test_rows_come_back_as_written(tmp_path, tiny: Experiment, part_of) -> None:
     assert side["data"] == {"synthetic/text": {"source": "a law"}}
 
 
-def test_order_and_repetition_of_writing_do_not_change_a_byte(tmp_path, tiny: Experiment, part_of) -> None:
+def test_order_and_repetition_of_writing_do_not_change_a_byte(
+    tmp_path, tiny: Experiment, part_of
+) -> None:
     jobs = tiny.jobs
     one, two = ResultStore(tmp_path / "one", "tiny"), ResultStore(tmp_path / "two", "tiny")
     for job in jobs:
@@ -59,7 +63,9 @@ def test_order_and_repetition_of_writing_do_not_change_a_byte(tmp_path, tiny: Ex
     assert two.table.stat().st_mtime_ns == before
 
 
-def test_the_last_version_of_a_row_wins_and_is_recorded_once(tmp_path, tiny: Experiment, part_of) -> None:
+def test_the_last_version_of_a_row_wins_and_is_recorded_once(
+    tmp_path, tiny: Experiment, part_of
+) -> None:
     store = ResultStore(tmp_path, "tiny")
     job = tiny.jobs[1]
     first = part_of(job)
@@ -74,7 +80,9 @@ def test_the_last_version_of_a_row_wins_and_is_recorded_once(tmp_path, tiny: Exp
         store.compact()
 
 
-def test_an_export_that_cannot_be_written_is_explained(tmp_path, tiny: Experiment, monkeypatch, part_of) -> None:
+def test_an_export_that_cannot_be_written_is_explained(
+    tmp_path, tiny: Experiment, monkeypatch, part_of
+) -> None:
     store = ResultStore(tmp_path, "tiny")
     first = tiny.jobs[0]
     store.write(part_of(first))
@@ -115,7 +123,11 @@ def test_missing_stacks_are_exactly_what_is_lacking(tmp_path, tiny: Experiment, 
 
 def test_a_recipe_that_differs_has_rows_of_its_own() -> None:
     recipe = Recipe(Task("compas", "text", "text"), "frhsic")
-    keys = {recipe.key, replace(recipe, epochs=100).key, replace(recipe, settings=(("estimator", "unbiased"),)).key}
+    keys = {
+        recipe.key,
+        replace(recipe, epochs=100).key,
+        replace(recipe, settings=(("estimator", "unbiased"),)).key,
+    }
     keys.add(replace(recipe, task=Task("compas", "reference", "text")).key)
     assert len(keys) == 4
 

@@ -47,15 +47,22 @@ def test_slack_is_the_worst_side() -> None:
     assert inequality(CLAIM, lower=0.0, middle=0.25, upper=2.0, evidence="exact").slack == 0.25
 
 
-@pytest.mark.parametrize(("left", "right", "holds"), [(1.0, 1.0, True), (0.0, 0.0, True), (1.0, 1.1, False)])
+@pytest.mark.parametrize(
+    ("left", "right", "holds"), [(1.0, 1.0, True), (0.0, 0.0, True), (1.0, 1.1, False)]
+)
 def test_equality(left: float, right: float, holds: bool) -> None:
     assert equality(CLAIM, left=left, right=right, evidence="exact").holds == holds
 
 
-@pytest.mark.parametrize(("left", "right"), [(math.nan, 1.0), (0.0, math.nan), (math.nan, math.nan), (math.inf, 1.0)])
+@pytest.mark.parametrize(
+    ("left", "right"), [(math.nan, 1.0), (0.0, math.nan), (math.nan, math.nan), (math.inf, 1.0)]
+)
 def test_an_undefined_side_certifies_nothing(left: float, right: float) -> None:
     assert equality(CLAIM, left=left, right=right, evidence="exact").verdict == "inconclusive"
-    assert strict_inequality(CLAIM, middle=left, upper=right, evidence="exact").verdict == "inconclusive"
+    assert (
+        strict_inequality(CLAIM, middle=left, upper=right, evidence="exact").verdict
+        == "inconclusive"
+    )
 
 
 def test_equality_is_relative() -> None:
@@ -63,7 +70,9 @@ def test_equality_is_relative() -> None:
     assert equality(CLAIM, left=1e20, right=1e20 * (1 + 1e-12), evidence="exact").holds
 
 
-@pytest.mark.parametrize(("middle", "upper", "holds"), [(1.0, 2.0, True), (1.0, 1.0, False), (1.0, 1.0 + 1e-9, False)])
+@pytest.mark.parametrize(
+    ("middle", "upper", "holds"), [(1.0, 2.0, True), (1.0, 1.0, False), (1.0, 1.0 + 1e-9, False)]
+)
 def test_strict_inequality_needs_its_margin(middle: float, upper: float, holds: bool) -> None:
     certificate = strict_inequality(CLAIM, middle=middle, upper=upper, evidence="exact")
     assert certificate.holds == holds
@@ -71,9 +80,15 @@ def test_strict_inequality_needs_its_margin(middle: float, upper: float, holds: 
 
 
 def test_corrected_verdicts() -> None:
-    good, bad = (inequality(CLAIM, middle=m, upper=2.0, evidence="exact", corrected=True) for m in (1.0, 3.0))
+    good, bad = (
+        inequality(CLAIM, middle=m, upper=2.0, evidence="exact", corrected=True) for m in (1.0, 3.0)
+    )
     ours = inequality(CLAIM, middle=1.0, upper=2.0, evidence="exact", ours=True)
-    assert (good.verdict, bad.verdict, ours.verdict) == ("holds as corrected", "fails as stated", "ours: holds")
+    assert (good.verdict, bad.verdict, ours.verdict) == (
+        "holds as corrected",
+        "fails as stated",
+        "ours: holds",
+    )
 
 
 def test_as_dict_is_json() -> None:

@@ -47,7 +47,9 @@ def test_the_trivial_bound_is_attained_and_never_exceeded(generator: torch.Gener
         assert hsic(values, values, kernel_z=kernel, kernel_s=kernel).max() <= TRIVIAL + 1e-15
 
 
-def test_the_drawn_suprema_bound_every_encoder_and_are_reached_by_signs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_drawn_suprema_bound_every_encoder_and_are_reached_by_signs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """The sample of one draw written out row by row: random encoders, and the entries of one sign of M."""
     drawn = []
     right = concentration.contraction_weights
@@ -91,7 +93,9 @@ def test_coverage_is_counted_with_the_bound_of_the_theorem(monkeypatch: pytest.M
     (one,), (two,) = concentration.any_encoders(quick=True), concentration.train_to_test(quick=True)
     assert one.details["bound"] == uniform_bound(one.details["n"], complexity=0.0)
     assert two.details["bound"] == 2 * uniform_bound(two.details["n"], complexity=0.0)
-    monkeypatch.setattr(concentration, "drawn_suprema", lambda n, draws, **_: torch.full((draws,), 0.2).double())
+    monkeypatch.setattr(
+        concentration, "drawn_suprema", lambda n, draws, **_: torch.full((draws,), 0.2).double()
+    )
     for check in (concentration.any_encoders, concentration.train_to_test):
         assert check(quick=True)[0].verdict == "fails as stated"
 
@@ -113,18 +117,29 @@ def test_three_values_reach_root_six_and_a_new_group_reaches_two() -> None:
     """The examples of the chapters: all other rows are equal, and one moves from the second value to the third."""
     features = torch.eye(3, dtype=torch.float64)[[1, 0, 0, 0, 2]]
     before, after = with_one_row_replaced(features, features)
-    assert torch.linalg.matrix_norm(before - after).item() == pytest.approx(math.sqrt(6.0), rel=1e-14)
+    assert torch.linalg.matrix_norm(before - after).item() == pytest.approx(
+        math.sqrt(6.0), rel=1e-14
+    )
     scores = torch.tensor([[1.0], [0.0], [0.0], [0.0], [1.0]], dtype=torch.float64)
-    before, after = with_one_row_replaced(scores, torch.eye(2, dtype=torch.float64)[[1, 0, 0, 0, 0]])
-    assert (before.abs().sum().item(), after.abs().sum().item()) == (pytest.approx(2.0), pytest.approx(0.0, abs=1e-15))
+    before, after = with_one_row_replaced(
+        scores, torch.eye(2, dtype=torch.float64)[[1, 0, 0, 0, 0]]
+    )
+    assert (before.abs().sum().item(), after.abs().sum().item()) == (
+        pytest.approx(2.0),
+        pytest.approx(0.0, abs=1e-15),
+    )
 
 
 @pytest.mark.parametrize("factor", [1.01, 0.98])
 @pytest.mark.parametrize("check", [concentration.bounded_difference, parity_gap.gdp_of_groups])
-def test_another_change_by_one_row_is_caught(monkeypatch: pytest.MonkeyPatch, factor: float, check) -> None:
+def test_another_change_by_one_row_is_caught(
+    monkeypatch: pytest.MonkeyPatch, factor: float, check
+) -> None:
     for module in (concentration, parity_gap):
         monkeypatch.setattr(
-            module, "with_one_row_replaced", lambda *given: [factor * part for part in with_one_row_replaced(*given)]
+            module,
+            "with_one_row_replaced",
+            lambda *given: [factor * part for part in with_one_row_replaced(*given)],
         )
     assert [i for i, c in enumerate(check(quick=True)) if c.verdict == "fails as stated"] == [0]
 
@@ -144,24 +159,36 @@ def test_all_samples_have_the_mean_and_the_failures_of_drawn_ones() -> None:
     truth = 2 * abs(0.3 * 0.4 - 0.2 * 0.1)
     mean, failure = bound_certificates("root", root_hsic, [law], {"": lambda delta: 0.05}, n=n)
     drawn = n / (n - 1) * root_hsic(np.random.default_rng(0).multinomial(n, law, 40_000) / n)
-    assert (mean.middle, mean.upper) == (pytest.approx(truth), pytest.approx(drawn.mean(), abs=4 * drawn.std() / 200))
+    assert (mean.middle, mean.upper) == (
+        pytest.approx(truth),
+        pytest.approx(drawn.mean(), abs=4 * drawn.std() / 200),
+    )
     assert failure.middle == pytest.approx((drawn + 0.05 < truth).mean(), abs=0.01)
-    assert failure.upper == 0.05  # the failures do not depend on δ, so that the smallest δ is the worst
+    assert (
+        failure.upper == 0.05
+    )  # the failures do not depend on δ, so that the smallest δ is the worst
 
 
 @pytest.mark.parametrize(("share", "factor", "broken"), [(0.05, 1.0, 1), (1.0, 0.98, 0)])
 def test_a_bound_that_is_too_small_is_caught(share: float, factor: float, broken: int) -> None:
     def estimate(table: np.ndarray) -> np.ndarray:
-        return root_hsic(table) * (factor if table.ndim == 2 else 1)  # the truth is that of one table
+        return root_hsic(table) * (
+            factor if table.ndim == 2 else 1
+        )  # the truth is that of one table
 
     slacks = {"": lambda delta: share * math.sqrt(3 * math.log(1 / delta) / 40)}
-    assert bound_certificates("root", estimate, TABLES, slacks, n=40)[broken].verdict == "fails as stated"
+    assert (
+        bound_certificates("root", estimate, TABLES, slacks, n=40)[broken].verdict
+        == "fails as stated"
+    )
 
 
 def test_the_variance_of_a_table_is_that_of_its_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
     """The bound with the variance gets the mean of (1 − k)(1 − l) over all pairs of the rows of each table."""
     given = []
-    monkeypatch.setattr(concentration, "pair_slack", lambda variance, n, delta: given.append(variance) or variance)
+    monkeypatch.setattr(
+        concentration, "pair_slack", lambda variance, n, delta: given.append(variance) or variance
+    )
     concentration.root_certificate(quick=True)
     for index, table in list(enumerate(all_tables(40, 4)))[::2000]:
         z, s = np.repeat([0, 0, 1, 1], table), np.repeat([0, 1, 0, 1], table)
@@ -196,5 +223,7 @@ def test_orthogonal_inputs_have_a_chi_mean(rows: int, dimension: int) -> None:
     # Orthonormal rows: ‖Σξ_i x_iᵀ‖_F is a chi variable with rows·dimension degrees of freedom.
     k = rows * dimension
     expected = math.sqrt(2.0) * math.exp(math.lgamma((k + 1) / 2) - math.lgamma(k / 2)) / rows
-    found = linear_complexity(torch.eye(rows, 8, dtype=torch.float64), radius=2.5, dimension=dimension)
+    found = linear_complexity(
+        torch.eye(rows, 8, dtype=torch.float64), radius=2.5, dimension=dimension
+    )
     assert found.item() == pytest.approx(2.5 * expected, rel=1e-12)

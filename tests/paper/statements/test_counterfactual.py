@@ -21,10 +21,19 @@ class Delta:
 
 
 def test_hsic_of_the_law_is_hsic_of_a_sample_with_the_same_frequencies() -> None:
-    model = FiniteSCM([[0, 1, 1], [0, 0, 2]], independent([HALF, HALF], [HALF, Fraction(1, 4), Fraction(1, 4)]))
-    rows = [(z, s) for s in (0, 1) for z, count in zip(model.table[s], (2, 1, 1), strict=True) for _ in range(count)]
+    model = FiniteSCM(
+        [[0, 1, 1], [0, 0, 2]], independent([HALF, HALF], [HALF, Fraction(1, 4), Fraction(1, 4)])
+    )
+    rows = [
+        (z, s)
+        for s in (0, 1)
+        for z, count in zip(model.table[s], (2, 1, 1), strict=True)
+        for _ in range(count)
+    ]
     z, s = zip(*rows, strict=True)
-    assert float(model.hsic()) == pytest.approx(float(hsic(z, s, kernel_z=Delta(), kernel_s=Delta())))
+    assert float(model.hsic()) == pytest.approx(
+        float(hsic(z, s, kernel_z=Delta(), kernel_s=Delta()))
+    )
 
 
 def test_exclusive_or() -> None:

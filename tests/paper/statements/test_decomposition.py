@@ -40,11 +40,15 @@ def two_groups(counts: list[int]) -> np.ndarray:
 
 
 @given(COUNTS, st.integers(1, 9))
-def test_hsic_of_two_groups_is_a_multiple_of_their_squared_mmd(counts: list[int], tenth: int) -> None:
+def test_hsic_of_two_groups_is_a_multiple_of_their_squared_mmd(
+    counts: list[int], tenth: int
+) -> None:
     joint, k, l = two_groups(counts), power_gram(3), power_gram(2, ratio=Fraction(tenth, 10))
     p = joint.sum(0)
     contrast = joint[:, 0] / p[0] - joint[:, 1] / p[1]
-    assert exact_hsic(joint, k, l) == (p[0] * p[1]) ** 2 * 2 * (1 - l[0, 1]) * (contrast @ k @ contrast)
+    assert exact_hsic(joint, k, l) == (p[0] * p[1]) ** 2 * 2 * (1 - l[0, 1]) * (
+        contrast @ k @ contrast
+    )
 
 
 @given(COUNTS, st.lists(st.integers(-5, 5), min_size=3, max_size=3))
@@ -54,13 +58,23 @@ def test_gdp_and_the_integral_of_two_groups(counts: list[int], head: list[int]) 
     contrast = law.conditional[:, 0] - law.conditional[:, 1]
     first, second = law.conditional_gap(head)
     assert law.gdp(head) == 2 * variance * abs(second - first)
-    assert law.expected_squared_mmd(power_gram(3)) == variance * (contrast @ power_gram(3) @ contrast)
+    assert law.expected_squared_mmd(power_gram(3)) == variance * (
+        contrast @ power_gram(3) @ contrast
+    )
 
 
 @pytest.mark.parametrize("sign", [-1, 1])
-def test_a_wrong_integral_of_two_groups_is_noticed(monkeypatch: pytest.MonkeyPatch, sign: int) -> None:
+def test_a_wrong_integral_of_two_groups_is_noticed(
+    monkeypatch: pytest.MonkeyPatch, sign: int
+) -> None:
     right = FiniteLaw.expected_squared_mmd
     wrong = Fraction(sign, 10**6)
-    monkeypatch.setattr(FiniteLaw, "expected_squared_mmd", lambda law, kernel: right(law, kernel) + wrong)
-    verdicts = {c.claim: c.verdict for c in decomposition.discrete_lemma(quick=True) if "two groups" in c.claim}
+    monkeypatch.setattr(
+        FiniteLaw, "expected_squared_mmd", lambda law, kernel: right(law, kernel) + wrong
+    )
+    verdicts = {
+        c.claim: c.verdict
+        for c in decomposition.discrete_lemma(quick=True)
+        if "two groups" in c.claim
+    }
     assert list(verdicts.values()) == ["fails as stated"]

@@ -30,13 +30,18 @@ def written_out_hsic(joint: np.ndarray, k: np.ndarray, l: np.ndarray) -> Fractio
     cells = list(product(range(rows), range(columns)))
     paired = sum(joint[i, j] * joint[a, b] * k[i, a] * l[j, b] for i, j in cells for a, b in cells)
     half = sum(
-        joint[i, j] * p[a] * q[b] * k[i, a] * l[j, b] for i, j in cells for a in range(rows) for b in range(columns)
+        joint[i, j] * p[a] * q[b] * k[i, a] * l[j, b]
+        for i, j in cells
+        for a in range(rows)
+        for b in range(columns)
     )
     apart = (p @ k @ p) * (q @ l @ q)
     return paired - 2 * half + apart
 
 
-@pytest.mark.parametrize("counts", [[[1, 2], [3, 4]], [[5, 0, 1], [2, 2, 2]], [[1], [2]], [[0, 1], [1, 0], [3, 1]]])
+@pytest.mark.parametrize(
+    "counts", [[[1, 2], [3, 4]], [[5, 0, 1], [2, 2, 2]], [[1], [2]], [[0, 1], [1, 0], [3, 1]]]
+)
 def test_exact_hsic_is_the_three_sums(counts: list[list[int]]) -> None:
     joint = law(counts)
     k, l = d.power_gram(joint.shape[0]), d.power_gram(joint.shape[1], ratio=THIRD)
@@ -51,7 +56,11 @@ def test_joint_laws_are_all_the_laws() -> None:
 
 @pytest.mark.parametrize(
     ("counts", "independent"),
-    [([[1, 2, 1], [2, 4, 2]], True), ([[1, 2, 3], [3, 2, 1]], False), ([[1, 0, 2], [2, 0, 4]], True)],
+    [
+        ([[1, 2, 1], [2, 4, 2]], True),
+        ([[1, 2, 3], [3, 2, 1]], False),
+        ([[1, 0, 2], [2, 0, 4]], True),
+    ],
 )
 def test_every_condition_holds_or_none(counts: list[list[int]], independent: bool) -> None:
     """A product law, a dependent law, and a product law with a value of probability zero, which does not count."""
@@ -73,7 +82,9 @@ WEIGHTS = st.lists(st.integers(1, 9), min_size=5, max_size=5).map(lambda w: np.a
 
 
 @given(WEIGHTS, WEIGHTS)
-def test_transport_on_a_line_is_the_area_between_distribution_functions(p: np.ndarray, q: np.ndarray) -> None:
+def test_transport_on_a_line_is_the_area_between_distribution_functions(
+    p: np.ndarray, q: np.ndarray
+) -> None:
     points = np.arange(5.0)
     cost = np.abs(points[:, None] - points[None, :])
     expected = wasserstein_distance(points, points, p, q)
@@ -85,7 +96,10 @@ def test_transport_on_a_line_is_the_area_between_distribution_functions(p: np.nd
 def test_the_largest_sum_over_signs_is_that_of_the_best_witness() -> None:
     joint = d.example_law()
     difference = joint - np.outer(joint.sum(1), joint.sum(0))
-    assert d.largest_over_signs(joint) == (np.sign(difference.astype(float)).astype(int) * difference).sum()
+    assert (
+        d.largest_over_signs(joint)
+        == (np.sign(difference.astype(float)).astype(int) * difference).sum()
+    )
 
 
 def test_the_check_can_fail(monkeypatch: pytest.MonkeyPatch) -> None:

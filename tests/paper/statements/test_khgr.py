@@ -28,7 +28,10 @@ def test_linear_kernels_against_explicit_covariance_matrices(generator: torch.Ge
     assert torch.allclose(found.squared, torch.linalg.matrix_norm(operator, 2) ** 2)
     assert torch.allclose(found.hsic, zs.square().sum())
     assert torch.allclose(found.coco_squared, torch.linalg.matrix_norm(zs, 2) ** 2)
-    norms = [torch.linalg.matrix_norm(matrix, 2) + eta for matrix, eta in zip((zz, ss), ridge, strict=True)]
+    norms = [
+        torch.linalg.matrix_norm(matrix, 2) + eta
+        for matrix, eta in zip((zz, ss), ridge, strict=True)
+    ]
     assert torch.allclose(found.norms, norms[0] * norms[1])
     assert found.ridges == ridge[0] * ridge[1]
     assert found.ranks >= 2  # rounding may add to the count, never take away
@@ -52,7 +55,11 @@ def test_every_broken_version_is_caught() -> None:
 def test_the_rank_bound_is_attained_by_equal_singular_values() -> None:
     """Distinct points far apart, Z = S: all r = n − 1 singular values of the cross-covariance are equal."""
     z = torch.arange(5, dtype=torch.float64).unsqueeze(-1)
-    found = theory.sandwich(z, z, ridge=(0.1, 0.1), kernel_z=Gaussian(0.01), kernel_s=Gaussian(0.01))
+    found = theory.sandwich(
+        z, z, ridge=(0.1, 0.1), kernel_z=Gaussian(0.01), kernel_s=Gaussian(0.01)
+    )
     assert found.ranks == 4
-    assert theory.STEPS["COCO squared is at least HSIC over the rank"](found) == pytest.approx(0.0, abs=1e-14)
+    assert theory.STEPS["COCO squared is at least HSIC over the rank"](found) == pytest.approx(
+        0.0, abs=1e-14
+    )
     assert found.hsic == pytest.approx(4 / 25)

@@ -14,7 +14,14 @@ import pytest
 
 from frhsic_core.paper.runs.stored import book_folder
 from frhsic_core.paper.statements import overview
-from frhsic_core.paper.statements.overview import KINDS, concerned, counts, failing, sentences, theorems
+from frhsic_core.paper.statements.overview import (
+    KINDS,
+    concerned,
+    counts,
+    failing,
+    sentences,
+    theorems,
+)
 from frhsic_core.paper.statements.registry import statements
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -37,7 +44,9 @@ def test_a_statement_has_its_box_and_an_entry_that_search_finds_first(number: st
     # A statement that the paper prints twice has one box, which names both numbers.
     assert number in before.rsplit("{prf:", 1)[1] + after.partition("\n````\n")[0]
     assert one.paper_proof in PROOF_IN_PAPER
-    assert f"{{index}} ! {number}\n" in text  # a main entry of the index is the first answer of the search
+    assert (
+        f"{{index}} ! {number}\n" in text
+    )  # a main entry of the index is the first answer of the search
 
 
 def rests_on(number: str) -> set[str]:
@@ -62,7 +71,9 @@ def test_every_box_has_its_own_place_below_what_it_builds_on() -> None:
 
 def test_every_statement_that_needs_a_proof_is_proved_here(found: list[overview.Standing]) -> None:
     assert [one.statement.number for one in found] == list(statements())
-    assert [one.statement.number for one in found if one.statement.needs_verdict and not one.here] == []
+    assert [
+        one.statement.number for one in found if one.statement.needs_verdict and not one.here
+    ] == []
     by_number = {one.statement.number: one for one in found}
     assert by_number["Theorem 5.1"].here == "for kernels on Z bounded by 1.44"
     assert by_number["Theorem 5.1"].formal == "parts"
@@ -78,9 +89,16 @@ def test_proofs_stand_in_the_chapter_of_the_statement() -> None:
 
 def test_verdicts_follow_from_the_certificates(found: list[overview.Standing]) -> None:
     verdict = {one.statement.number: one.verdict for one in found}
-    assert verdict["Theorem 4.7"] == verdict["Remark B.3"] == "holds; a sentence in or near it fails"
-    assert all(one.here.startswith("for ") for one in found if one.verdict == "needs a further condition")
-    judged = [overview.judged(ROWS)[number] for number in ("Theorem 4.3", "Theorem 4.7", "Theorem 5.1", "Lemma B.2")]
+    assert (
+        verdict["Theorem 4.7"] == verdict["Remark B.3"] == "holds; a sentence in or near it fails"
+    )
+    assert all(
+        one.here.startswith("for ") for one in found if one.verdict == "needs a further condition"
+    )
+    judged = [
+        overview.judged(ROWS)[number]
+        for number in ("Theorem 4.3", "Theorem 4.7", "Theorem 5.1", "Lemma B.2")
+    ]
     assert judged == [("holds", 0), ("holds", 3), ("needs a further condition", 0), ("holds", 2)]
     assert {one.verdict for one in overview.standings([])} == {"holds"}
 
@@ -105,7 +123,10 @@ def test_lines_run_between_the_columns(found: list[overview.Standing]) -> None:
         (x, y), (to_x, to_y) = overview._corner(used), overview._corner(user)
         start, *middle, end = re.findall(r"(-?[\d.]+) (-?[\d.]+)", overview._edge(used, user))
         if to_y - y == overview.HEIGHT + overview.DOWN:
-            assert (float(start[0]), float(end[0])) == (x + overview.WIDTH / 2, to_x + overview.WIDTH / 2)
+            assert (float(start[0]), float(end[0])) == (
+                x + overview.WIDTH / 2,
+                to_x + overview.WIDTH / 2,
+            )
             continue
         ((turn, _), (again, _)) = middle
         away = abs(float(turn) - np.array([float(start[0]), float(end[0])]))
@@ -116,12 +137,23 @@ def test_lines_run_between_the_columns(found: list[overview.Standing]) -> None:
 
 def test_the_table_has_a_row_for_each_statement(found: list[overview.Standing]) -> None:
     rows = overview.overview_table(found)
-    assert list(rows[0]) == ["statement", "proved in the paper", "here", "formally", "evidence", "verdict"]
-    assert [(row["here"], row["verdict"]) for row in rows] == [(one.here or "–", one.verdict) for one in found]
+    assert list(rows[0]) == [
+        "statement",
+        "proved in the paper",
+        "here",
+        "formally",
+        "evidence",
+        "verdict",
+    ]
+    assert [(row["here"], row["verdict"]) for row in rows] == [
+        (one.here or "–", one.verdict) for one in found
+    ]
     for row in rows:
         checked = row["formally"] not in ("–", "parts")
         assert ("proof" in row["evidence"].split(", ")) == checked, row["statement"]
-        assert ("proof of parts" in row["evidence"].split(", ")) == (row["formally"] == "parts"), row["statement"]
+        assert ("proof of parts" in row["evidence"].split(", ")) == (row["formally"] == "parts"), (
+            row["statement"]
+        )
 
 
 @pytest.fixture
@@ -141,7 +173,9 @@ def test_the_list_beside_the_files_is_that_of_the_files() -> None:
 def test_every_proof_has_a_certificate() -> None:
     numbers = {one.statement for one in overview.formal_theorems()}
     recorded = [row for row in ROWS if row["evidence"] == "proof"]
-    assert [row["statement"] for row in recorded] == [number for number in statements() if number in numbers]
+    assert [row["statement"] for row in recorded] == [
+        number for number in statements() if number in numbers
+    ]
     assert all(row["middle"] == row["upper"] == len(row["details"]["theorems"]) for row in recorded)
 
 
@@ -189,13 +223,17 @@ def test_every_failing_certificate_belongs_to_one_sentence() -> None:
     assert broken
     for row in broken:
         found = [s.sentence for s in sentences() if concerned(s, [row])]
-        assert len(found) == 1, f"{row['statement']}: {row['claim']} belongs to {found or 'no sentence'}"
+        assert len(found) == 1, (
+            f"{row['statement']}: {row['claim']} belongs to {found or 'no sentence'}"
+        )
 
 
 def test_every_text_of_a_sentence_finds_failing_certificates_only() -> None:
     for s in sentences():
         for text in s.certificates:
-            found = [row for row in ROWS if row["statement"] in s.statements and text in row["claim"]]
+            found = [
+                row for row in ROWS if row["statement"] in s.statements and text in row["claim"]
+            ]
             assert found, f"{s.sentence}: no certificate says {text!r}"
             assert {row["verdict"] for row in found} == {"fails as stated"}, s.sentence
     assert len(failing(ROWS)) == len(sentences())
@@ -209,7 +247,9 @@ def test_rows_are_well_formed() -> None:
         # A numbered statement fails itself; what is said beside it is no theorem.
         assert s.kind != "numbered statement" or set(s.statements) <= set(theorems())
         # A theorem that fails is a numbered statement; a remark can fail as a whole without a number among these.
-        assert s.itself == (s.kind == "numbered statement") or not set(s.statements) & set(theorems())
+        assert s.itself == (s.kind == "numbered statement") or not set(s.statements) & set(
+            theorems()
+        )
 
 
 def test_counts_follow_from_the_record() -> None:
@@ -217,9 +257,13 @@ def test_counts_follow_from_the_record() -> None:
     assert found["theorems"] == 18
     assert found["theorems that hold"] == 13
     assert found["numbered statement"] == 2
-    assert sum(found[kind] for kind in KINDS) < sum(row["verdict"] == "fails as stated" for row in ROWS)
+    assert sum(found[kind] for kind in KINDS) < sum(
+        row["verdict"] == "fails as stated" for row in ROWS
+    )
     # A certificate that no longer fails takes its sentence with it; no verdict is typed.
-    mended = [row | {"verdict": "holds"} if "kernels of any size" in row["claim"] else row for row in ROWS]
+    mended = [
+        row | {"verdict": "holds"} if "kernels of any size" in row["claim"] else row for row in ROWS
+    ]
     fewer = {"theorems that hold": 17, "numbered statement": 1, "sentence": found["sentence"] - 1}
     assert counts(mended) == found | fewer
     assert counts([])["sentence"] == 0

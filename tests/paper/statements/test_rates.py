@@ -26,11 +26,13 @@ def test_projection_variance_by_numerical_differentiation() -> None:
         point = np.zeros((2, 2))
         point[cell] = 1.0
         step = 1e-6
-        slopes[cell] = (value((1 - step) * table + step * point) - value((1 + step) * table - step * point)) / (
-            2 * step
-        )
+        slopes[cell] = (
+            value((1 - step) * table + step * point) - value((1 + step) * table - step * point)
+        ) / (2 * step)
     expected = (table * slopes**2).sum() - (table * slopes).sum() ** 2
-    assert float(projection_variance(rates.DEPENDENT, GRAM_Z, GRAM_S)) == pytest.approx(expected, rel=1e-6)
+    assert float(projection_variance(rates.DEPENDENT, GRAM_Z, GRAM_S)) == pytest.approx(
+        expected, rel=1e-6
+    )
 
 
 def test_there_are_no_rates_without_stored_samples(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -41,7 +43,9 @@ def test_there_are_no_rates_without_stored_samples(monkeypatch: pytest.MonkeyPat
     assert rates.stored_samples() == []
 
 
-def test_slope_of_an_exact_power_and_coverage_of_the_interval(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slope_of_an_exact_power_and_coverage_of_the_interval(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(rates, "CONFIDENCE", 0.95)
     rng = np.random.default_rng(0)
     sizes = np.array([50.0, 100.0, 200.0, 400.0])
@@ -62,10 +66,16 @@ def test_a_wrong_limit_of_eipm_is_caught(monkeypatch: pytest.MonkeyPatch) -> Non
     right = rates.LAW.eipm_limit
 
     def wrong(_law: object, kernel: object, *, bandwidth: float) -> float:
-        return (1.03 if bandwidth else 1.0) * right(kernel, bandwidth=bandwidth)  # zero is the truth
+        return (1.03 if bandwidth else 1.0) * right(
+            kernel, bandwidth=bandwidth
+        )  # zero is the truth
 
-    assert {c.details["replications"] for c in rates.stored_samples() if "sizes" in c.details} == {500}
+    assert {c.details["replications"] for c in rates.stored_samples() if "sizes" in c.details} == {
+        500
+    }
     monkeypatch.setattr(type(rates.LAW), "eipm_limit", wrong)
     verdicts = {c.claim: c.verdict for c in rates.stored_samples()}
-    assert "fails as stated" in {verdict for claim, verdict in verdicts.items() if "mean of the smoothed" in claim}
+    assert "fails as stated" in {
+        verdict for claim, verdict in verdicts.items() if "mean of the smoothed" in claim
+    }
     assert rates.smoothing_bias()[0].verdict == "fails as stated"

@@ -13,7 +13,11 @@ from frhsic_core.paper.record import compare, read_recorded, record
 from frhsic_core.paper.runs.stored import book_folder
 from frhsic_core.paper.statements.registry import checks, run_checks, statements
 
-SIZED = [n for n in statements() if any("quick" in inspect.signature(one).parameters for one in checks()[n])]
+SIZED = [
+    n
+    for n in statements()
+    if any("quick" in inspect.signature(one).parameters for one in checks()[n])
+]
 # Four of the six recorded digits; what is rounding is zero, but not in a tolerance. A search ends elsewhere on another
 # processor: the largest value of a supremum moves in its third digit, and the slack as much of the supremum.
 SEARCHED = ("mean suprema", "coverage breaks")
@@ -26,8 +30,14 @@ TOLERANCE = {
 def fixed(one: Any) -> dict[str, Any]:
     """Return a row without what rounding chooses: which of several laws at the edge of an inequality is shown."""
     edge = abs(one["slack"]) < 1e-9 and "family of the worst" in one["details"]
-    free = {"middle": None, "upper": None, "details": one["details"] | {"family of the worst": None}} if edge else {}
-    return {**one, "quick": None, **free} | ({"slack": None} if "mean suprema" in one["details"] else {})
+    free = (
+        {"middle": None, "upper": None, "details": one["details"] | {"family of the worst": None}}
+        if edge
+        else {}
+    )
+    return {**one, "quick": None, **free} | (
+        {"slack": None} if "mean suprema" in one["details"] else {}
+    )
 
 
 @pytest.mark.parametrize(
@@ -35,7 +45,9 @@ def fixed(one: Any) -> dict[str, Any]:
     [*((n, True) for n in statements())]
     + [pytest.param(n, False, marks=[pytest.mark.slow, pytest.mark.recorded]) for n in SIZED],
 )
-def test_nothing_differs_from_the_record(number: str, quick: bool, tmp_path: Path, recorded: Records) -> None:
+def test_nothing_differs_from_the_record(
+    number: str, quick: bool, tmp_path: Path, recorded: Records
+) -> None:
     results, written = list(run_checks([number], quick=quick)), tmp_path / "new" / "record.json"
     for _ in range(2):  # a record can be written again
         record(results, written, quick=results)
@@ -46,7 +58,9 @@ def test_nothing_differs_from_the_record(number: str, quick: bool, tmp_path: Pat
     if quick:
         recorded(rows, "quick.json", part=number, **TOLERANCE)
     else:
-        assert not differences(rows, {claim: fixed(book[number, claim]) for claim in rows}, **TOLERANCE)
+        assert not differences(
+            rows, {claim: fixed(book[number, claim]) for claim in rows}, **TOLERANCE
+        )
     for details in (one["details"] for one in rows.values()):
         # A search finds no violation, and reaches the edge of its inequality.
         assert details.get("violations", 0) == 0

@@ -19,13 +19,22 @@ def test_all_rows_are_there() -> None:
     assert [row["number"] for row in rows] == list(registry.statements())
     assert len(rows) == 24
     assert sum(s.needs_verdict for s in registry.statements().values()) == 22
-    assert {n for n, s in registry.statements().items() if not s.needs_verdict} == {"Definition 2.1", "Definition 3.3"}
+    assert {n for n, s in registry.statements().items() if not s.needs_verdict} == {
+        "Definition 2.1",
+        "Definition 3.3",
+    }
 
 
 def test_every_checking_module_has_its_test_file() -> None:
-    modules = {check.__module__.rsplit(".", 1)[-1] for functions in registry.checks().values() for check in functions}
+    modules = {
+        check.__module__.rsplit(".", 1)[-1]
+        for functions in registry.checks().values()
+        for check in functions
+    }
     missing = [
-        name for name in sorted(modules) if not (ROOT / "tests" / "paper" / "statements" / f"test_{name}.py").is_file()
+        name
+        for name in sorted(modules)
+        if not (ROOT / "tests" / "paper" / "statements" / f"test_{name}.py").is_file()
     ]
     assert missing == []
 
@@ -45,7 +54,9 @@ def test_find_statement() -> None:
 def test_a_check_is_told_before_it_runs() -> None:
     seen: list[tuple[str, str]] = []
     results = registry.run_checks(
-        ["Lemma B.2"], quick=True, before=lambda number, check: seen.append((number, check.__name__))
+        ["Lemma B.2"],
+        quick=True,
+        before=lambda number, check: seen.append((number, check.__name__)),
     )
     assert {("Lemma B.2", result.check) for result in results} == set(seen)
 

@@ -48,7 +48,9 @@ def test_kernels_by_hand() -> None:
     assert expected.keys() == KERNELS.keys()
     for name, values in expected.items():
         gram = KERNELS[name](x, torch.tensor([3.0], dtype=torch.float64))[0]
-        assert (gram[0, 0].item(), gram[0, 1].item(), gram[1, 1].item()) == pytest.approx(values, abs=1e-14), name
+        assert (gram[0, 0].item(), gram[0, 1].item(), gram[1, 1].item()) == pytest.approx(
+            values, abs=1e-14
+        ), name
     narrow = KERNELS["cosine"](x, torch.tensor([0.1], dtype=torch.float64))[0, 0, 1]
     assert narrow.item() == pytest.approx(math.cos(12.0), abs=1e-14)
 
@@ -60,7 +62,9 @@ def test_instances_are_what_they_promise(generator: torch.Generator) -> None:
     for gram in (x.gram_z, x.gram_s):
         diagonal = gram.diagonal(dim1=-2, dim2=-1)
         assert (torch.linalg.eigvalsh(gram).amin(-1) > -1e-12 * diagonal.amax(-1)).all()
-        assert ((diagonal.amin(-1) < 0.5 * diagonal.amax(-1)).double().mean() > 0.3).all()  # not constant
+        assert (
+            (diagonal.amin(-1) < 0.5 * diagonal.amax(-1)).double().mean() > 0.3
+        ).all()  # not constant
     of = {name: x.family == i for i, name in enumerate(FAMILIES)}
     support = (x.joint.sum(-2) > 0).sum(-1)
     assert (support[of["two values"]] == 2).all()
@@ -75,7 +79,9 @@ def test_instances_are_what_they_promise(generator: torch.Generator) -> None:
     assert (off < -0.5).any()  # a kernel with negative values is among them
     # Bandwidths of every size: some Gram matrices are nearly the identity, some nearly all ones, and most are neither.
     for gram in (x.gram_z[of["generic"]], x.gram_s[of["generic"]]):
-        outside = (gram / gram.amax((-2, -1), keepdim=True))[:, ~torch.eye(module.SIZE, dtype=torch.bool)].abs()
+        outside = (gram / gram.amax((-2, -1), keepdim=True))[
+            :, ~torch.eye(module.SIZE, dtype=torch.bool)
+        ].abs()
         assert 0.01 < (outside.amax(-1) < 1e-3).double().mean() < 0.25
         assert 0.01 < (outside.amin(-1) > 0.99).double().mean() < 0.25
     # With two values the head is the deviation of the first one, along which the inequalities can be equalities.
@@ -87,7 +93,9 @@ def test_instances_are_what_they_promise(generator: torch.Generator) -> None:
 @pytest.mark.parametrize("size", [2, 6])
 def test_samples_have_equal_rows_and_every_corner(size: int) -> None:
     x = random_instances(1600, random_state=2, size=size, samples=True)
-    assert torch.equal(x.joint, torch.eye(size, dtype=torch.float64).expand(1600, size, size) / size)
+    assert torch.equal(
+        x.joint, torch.eye(size, dtype=torch.float64).expand(1600, size, size) / size
+    )
     for gram in (x.gram_z, x.gram_s):
         points = features(gram)
         assert (points @ points.mT - gram).abs().max() < 1e-13
@@ -114,7 +122,9 @@ def test_worst_excess_takes_the_largest_and_counts_nan_as_a_violation() -> None:
     assert worst == {"head": max(part[2] for part in seen), "nan": float("inf")}
 
 
-def written_out(joint: torch.Tensor, z: torch.Tensor, s: torch.Tensor, f: torch.Tensor, g: torch.Tensor) -> dict:
+def written_out(
+    joint: torch.Tensor, z: torch.Tensor, s: torch.Tensor, f: torch.Tensor, g: torch.Tensor
+) -> dict:
     """Return both sides of every search for one law, from explicit features and sums over the values of S."""
     p_z, p_s = joint.sum(1), joint.sum(0)
     carried = [j for j in range(len(p_s)) if p_s[j] > 0]
@@ -133,7 +143,11 @@ def written_out(joint: torch.Tensor, z: torch.Tensor, s: torch.Tensor, f: torch.
     two = [((cross @ (s[i] - s[j])) ** 2).sum() for i, j in pairs]
     # The operator T_S on the values that occur, in the orthonormal basis of their indicators.
     root = torch.stack([p_s[j].sqrt() for j in carried])
-    operator = torch.stack([torch.stack([s[i] @ s[j] for j in carried]) for i in carried]) * root * root[:, None]
+    operator = (
+        torch.stack([torch.stack([s[i] @ s[j] for j in carried]) for i in carried])
+        * root
+        * root[:, None]
+    )
     values, vectors = (part.flip(-1) for part in torch.linalg.eigh(operator))
     along = (vectors.T * root) @ torch.stack([delta[j] for j in carried])
     captured = (along**2).sum(1).cumsum(0)
@@ -174,7 +188,9 @@ def laws() -> tuple[module.Instances, list[dict]]:
 
 
 @pytest.mark.parametrize("searched", SEARCHED, ids=IDS)
-def test_sides_are_those_of_the_statement(searched: Searched, laws: tuple[module.Instances, list[dict]]) -> None:
+def test_sides_are_those_of_the_statement(
+    searched: Searched, laws: tuple[module.Instances, list[dict]]
+) -> None:
     """A search cannot notice a right side that is too large; sums written out can."""
     x, expected = laws
     name = searched.name
@@ -194,11 +210,15 @@ def test_a_nan_among_the_laws_is_inconclusive() -> None:
         left, right = by_name("lower").sides(x)
         return torch.where(torch.arange(len(left)) == 7, torch.nan, left), right
 
-    assert search(Searched("Theorem 4.5", "wrong", "undefined", undefined)).verdict == "inconclusive"
+    assert (
+        search(Searched("Theorem 4.5", "wrong", "undefined", undefined)).verdict == "inconclusive"
+    )
 
 
 @pytest.mark.parametrize(("size", "violations"), [(1.0, 400), (1e-3, 0)])
-def test_a_violation_is_counted_relative_to_the_left_side_or_to_one(size: float, violations: int) -> None:
+def test_a_violation_is_counted_relative_to_the_left_side_or_to_one(
+    size: float, violations: int
+) -> None:
     """Left sides of one that pass the right sides by three tolerances are violations; a thousandth of it is not."""
 
     def sides(x: module.Instances) -> module.Sides:

@@ -25,7 +25,9 @@ def test_eigenvalues_are_those_of_hlh() -> None:
 def test_enclosures_contain_the_float_eigenvalues() -> None:
     points = [Fraction(0), Fraction(1, 3), Fraction(1), Fraction(5, 2)]
     balls = b.enclosed_eigenvalues(points, Fraction(3, 4))
-    floats = b.centered_eigenvalues(torch.tensor([float(p) for p in points], dtype=torch.float64), bandwidth=0.75)
+    floats = b.centered_eigenvalues(
+        torch.tensor([float(p) for p in points], dtype=torch.float64), bandwidth=0.75
+    )
     assert [float(ball.mid()) for ball in balls] == pytest.approx(floats[:-1].tolist(), rel=1e-12)
     assert all(float(ball.rad()) < 1e-80 for ball in balls)
 
@@ -33,7 +35,9 @@ def test_enclosures_contain_the_float_eigenvalues() -> None:
 def test_ties_count_and_too_few_bits_are_an_error() -> None:
     points = [Fraction(k, 4) for k in (0, 0, 0, 1, 2, 2, 4)]
     balls = b.enclosed_eigenvalues(points, Fraction(1, 2))
-    floats = b.centered_eigenvalues(torch.tensor([float(p) for p in points], dtype=torch.float64), bandwidth=0.5)
+    floats = b.centered_eigenvalues(
+        torch.tensor([float(p) for p in points], dtype=torch.float64), bandwidth=0.5
+    )
     assert [float(ball.mid()) for ball in balls] == pytest.approx(floats[:3].tolist(), rel=1e-12)
     assert floats[3:].max() < 1e-15
     with pytest.raises(ValueError, match="eigenvalues"):
@@ -49,7 +53,10 @@ def test_kept_eigenvalue_counts() -> None:
 @pytest.mark.parametrize("bandwidth", [Fraction(1, 10), Fraction(1), Fraction(10)])
 def test_the_smallest_alone_is_that_of_all_eigenvalues(bandwidth: Fraction) -> None:
     points = [Fraction(i * i, 49) for i in range(8)] + [Fraction(0), Fraction(1)]  # with ties
-    found, expected = b.enclosed_smallest(points, bandwidth), b.enclosed_eigenvalues(points, bandwidth)[-1]
+    found, expected = (
+        b.enclosed_smallest(points, bandwidth),
+        b.enclosed_eigenvalues(points, bandwidth)[-1],
+    )
     assert found.contains(expected)
     assert float((found.rad() / found.mid()).abs_upper()) < 1e-8
     with pytest.raises(ZeroDivisionError):
@@ -65,8 +72,14 @@ def test_enclosures_of_a_pair(point: tuple[str, ...]) -> None:
     with ctx.workprec(160):
         hsic, integral, bounds = b.two_sides(*map(Fraction, point))
     value = law.hsic(kernel_z, kernel_s)
-    expected = value / law.mercer(kernel_s).eigenvalues(3)[-1] + law.spectral_tail(kernel_z, kernel_s, m=3)
-    for enclosure, number in ((hsic, value), (integral, law.expected_squared_mmd(kernel_z)), (bounds[2], expected)):
+    expected = value / law.mercer(kernel_s).eigenvalues(3)[-1] + law.spectral_tail(
+        kernel_z, kernel_s, m=3
+    )
+    for enclosure, number in (
+        (hsic, value),
+        (integral, law.expected_squared_mmd(kernel_z)),
+        (bounds[2], expected),
+    ):
         assert float(enclosure.mid()) == pytest.approx(number, rel=1e-11)
         assert float(enclosure.rad()) < 1e-15
 
@@ -87,12 +100,19 @@ def test_verdicts_of_balls() -> None:
 
 
 @pytest.mark.parametrize(("factor", "verdict"), [(1, "holds"), (2, "fails as stated")])
-def test_every_point_of_the_grid_is_proved_or_refuted(monkeypatch, factor: int, verdict: str) -> None:
+def test_every_point_of_the_grid_is_proved_or_refuted(
+    monkeypatch, factor: int, verdict: str
+) -> None:
     right = b._mercer.eigenvalue
-    monkeypatch.setattr(b._mercer, "eigenvalue", lambda *args, **options: factor * right(*args, **options))
+    monkeypatch.setattr(
+        b._mercer, "eigenvalue", lambda *args, **options: factor * right(*args, **options)
+    )
     lower, upper = b.proved_on_a_grid()
     points = len(b.RHOS) * len(b.SIGMAS) ** 2
-    assert (lower.details["inequalities proved"], upper.details["inequalities proved"]) == (points, 8 * points)
+    assert (lower.details["inequalities proved"], upper.details["inequalities proved"]) == (
+        points,
+        8 * points,
+    )
     assert (lower.verdict, upper.verdict) == ("holds", verdict)
 
 
@@ -117,7 +137,9 @@ def test_the_steps_of_the_lower_bound() -> None:
             assert factor > 1
             part = arb(1)
             for i, p in enumerate(x):
-                part *= (-p * p / b.ball(sigma) ** 2).exp() / (arb(i).fac() * b.ball(sigma) ** (2 * i))
+                part *= (-p * p / b.ball(sigma) ** 2).exp() / (
+                    arb(i).fac() * b.ball(sigma) ** (2 * i)
+                )
                 for q in x[:i]:
                     part *= (p - q) * (p - q)
             assert part < gram.det()

@@ -75,7 +75,9 @@ def plan_cost_cpu() -> Experiment:
     """Return the units of one CPU thread and the counts."""
     # Operations are counted for each form against n, and for the loop against the number of anchors.
     counts = units_of("cost", part="operations", form=COUNTED, n=COUNTED_SIZES)
-    anchors = units_of("cost", part="operations", form="eipm_loop_32", n=4_096, anchors=COUNTED_SIZES)
+    anchors = units_of(
+        "cost", part="operations", form="eipm_loop_32", n=4_096, anchors=COUNTED_SIZES
+    )
     return Experiment("cost", counts + anchors + _epochs("cpu", "eager"))
 
 
@@ -95,7 +97,9 @@ def _epochs(device: str, mode: str) -> tuple[Unit, ...]:
         ("dimension", few, {"n": ADULT_ROWS, "d": DIMENSIONS}),
     ):
         for method, form in timed:
-            units += units_of("cost", part=part, device=device, mode=mode, method=method, form=form, **sizes)
+            units += units_of(
+                "cost", part=part, device=device, mode=mode, method=method, form=form, **sizes
+            )
     return units
 
 
@@ -111,7 +115,9 @@ def measure_unit(unit: dict[str, Any], device: str) -> list[dict[str, Any]]:
     measured = _measure_large if unit["part"] == "large" else _measure_epochs
     if unit["device"] == "cuda":
         if not device.startswith("cuda"):
-            raise ValueError(f"This unit is timed on CUDA, but the device is {device}. Without a GPU, run cost_cpu.")
+            raise ValueError(
+                f"This unit is timed on CUDA, but the device is {device}. Without a GPU, run cost_cpu."
+            )
         return measured(unit, device)
     with cpu_threads(1):
         return measured(unit, "cpu")
@@ -151,11 +157,18 @@ def _measure_epochs(unit: dict[str, Any], device: str) -> list[dict[str, Any]]:
             protocol="text", batch_size=BATCH, epochs=first + EPOCHS, device=device, capture=captured,
         ).fit(callback=lambda progress: stamps.append(_clock(device)))  # fmt: skip
     if any("could not be captured" in str(w.message) for w in caught):
-        raise RuntimeError("The step could not be captured, so that this case has no captured time.")
+        raise RuntimeError(
+            "The step could not be captured, so that this case has no captured time."
+        )
     steps = -(-data.n // BATCH)
     whole = -(-n // BATCH)
     return [
-        {"repeat": i, "seconds": float(f"{(end - begin) * whole / steps:.6g}"), "steps": steps, "epoch_steps": whole}
+        {
+            "repeat": i,
+            "seconds": float(f"{(end - begin) * whole / steps:.6g}"),
+            "steps": steps,
+            "epoch_steps": whole,
+        }
         for i, (begin, end) in enumerate(pairwise(stamps[first - 1 :]))
     ]
 
@@ -190,9 +203,18 @@ def _measure_large(unit: dict[str, Any], device: str) -> list[dict[str, Any]]:
             begin = _clock(device)
             value = call()
             times.append(_clock(device) - begin)
-        memory = (torch.cuda.max_memory_allocated() - before) / 2**20 if device.startswith("cuda") else math.nan
+        memory = (
+            (torch.cuda.max_memory_allocated() - before) / 2**20
+            if device.startswith("cuda")
+            else math.nan
+        )
         found = {"seconds": statistics.median(times), "mebibytes": memory, "value": value}
-        rows.append({"implementation": name, **{key: float(f"{number:.5g}") for key, number in found.items()}})
+        rows.append(
+            {
+                "implementation": name,
+                **{key: float(f"{number:.5g}") for key, number in found.items()},
+            }
+        )
     return rows
 
 
@@ -211,7 +233,13 @@ def penalty_of(method: str, form: str, *, sigma_s: float | str = "median") -> Pe
         if form.startswith("plain"):
             return PlainFRHSIC(bandwidth_s=None if isinstance(sigma_s, str) else sigma_s)
         policy: float | str = "every_batch" if form.endswith("every batch") else 1.0
-        return FRHSIC(estimator="biased", on="representation", scale=None, bandwidth=policy, bandwidth_s=sigma_s)
+        return FRHSIC(
+            estimator="biased",
+            on="representation",
+            scale=None,
+            bandwidth=policy,
+            bandwidth_s=sigma_s,
+        )
     return make_penalty(method, protocol="text")
 
 
@@ -251,9 +279,13 @@ def speed_up(
     kept = rows[np.logical_and.reduce([rows[name] == value for name, value in where.items()])]
     times = []
     for method, form in (top, bottom):
-        found = kept.loc[(kept["method"] == method) & (kept["form"] == form), "seconds"].astype(float)
+        found = kept.loc[(kept["method"] == method) & (kept["form"] == form), "seconds"].astype(
+            float
+        )
         if found.empty:
-            raise ValueError(f"There are no times of {method} ({form}) on {device}, {mode}, at {at}.")
+            raise ValueError(
+                f"There are no times of {method} ({form}) on {device}, {mode}, at {at}."
+            )
         times.append(found)
     logs = [np.log(one) for one in times]
     middle = logs[0].mean() - logs[1].mean()
@@ -262,7 +294,9 @@ def speed_up(
     return float(ratio), (math.exp(middle - reach), math.exp(middle + reach))
 
 
-def epoch_exponent(rows: pd.DataFrame, case: Case, *, device: str, mode: str = "eager") -> tuple[float, Interval]:
+def epoch_exponent(
+    rows: pd.DataFrame, case: Case, *, device: str, mode: str = "eager"
+) -> tuple[float, Interval]:
     """Return the exponent in n of the median seconds of an epoch, over all sizes in ``rows``, and its 95 % interval.
 
     It is the slope of log(seconds) on log(n) by least squares, with the interval of the residuals.
@@ -285,7 +319,9 @@ def counted_exponent(rows: pd.DataFrame, form: str, *, by: str = "n") -> float:
     return math.log(y / x) / math.log(b / a)
 
 
-def _ratios(top: Case, bottom: Case, *, part: str, at: dict[str, float]) -> dict[str, tuple[float, Interval]]:
+def _ratios(
+    top: Case, bottom: Case, *, part: str, at: dict[str, float]
+) -> dict[str, tuple[float, Interval]]:
     rows = rows_of("cost", part)
     here = [device for device in DEVICES if (rows["device"] == device).any()]
     return {device: speed_up(rows, top, bottom, device=device, part=part, at=at) for device in here}
@@ -302,7 +338,10 @@ def _judged(found: dict[str, tuple[float, Interval]]) -> Spread:
 
 
 def _described(name: str, found: dict[str, tuple[float, Interval]]) -> str:
-    shown = [f"{v:.3g} ({low:.3g} to {high:.3g}) on the {DEVICES[key]}" for key, (v, (low, high)) in found.items()]
+    shown = [
+        f"{v:.3g} ({low:.3g} to {high:.3g}) on the {DEVICES[key]}"
+        for key, (v, (low, high)) in found.items()
+    ]
     return f"{name}: {', '.join(shown)}"
 
 
@@ -312,22 +351,39 @@ def frem_speed_up(n: int) -> Answer:
 
     The verdict is that of the GPU; the note has the CPU's.
     """
-    found = {key: _ratios(("frem", form), PLAIN, part="epoch", at={"n": n}) for key, form in LOOPS.items()}
+    found = {
+        key: _ratios(("frem", form), PLAIN, part="epoch", at={"n": n})
+        for key, form in LOOPS.items()
+    }
     notes = [_described(f"FREM, {LOOPS[key]}", ratios) for key, ratios in found.items()]
-    fast = _ratios(("frem", "library, all anchors"), ("frhsic", "library"), part="epoch", at={"n": n})
+    fast = _ratios(
+        ("frem", "library, all anchors"), ("frhsic", "library"), part="epoch", at={"n": n}
+    )
     notes.append(_described("without the loop, every row an anchor, both in library form", fast))
     spreads = {key: _judged(ratios) for key, ratios in found.items()}
-    return Answer({key: spread.middle for key, spread in spreads.items()}, spreads, spreads, note="; ".join(notes))
+    return Answer(
+        {key: spread.middle for key, spread in spreads.items()},
+        spreads,
+        spreads,
+        note="; ".join(notes),
+    )
 
 
 @query
 def dimension_speed_up(end: str) -> Answer:
     """Return the same ratio on Adult with 32 anchors by dimension of S, on a GPU: smallest, largest or median."""
-    by_d = [_ratios(("frem", LOOPS["text"]), PLAIN, part="dimension", at={"d": d}) for d in DIMENSIONS]
+    by_d = [
+        _ratios(("frem", LOOPS["text"]), PLAIN, part="dimension", at={"d": d}) for d in DIMENSIONS
+    ]
     place = {"min": 0, "median": len(by_d) // 2, "max": -1}[end]
     picked = {device: sorted(found[device] for found in by_d)[place] for device in by_d[0]}
     both = {"any": _judged(picked)}
-    return Answer({"any": both["any"].middle}, both, both, note=_described("FREM, loop over 32 anchors", picked))
+    return Answer(
+        {"any": both["any"].middle},
+        both,
+        both,
+        note=_described("FREM, loop over 32 anchors", picked),
+    )
 
 
 @query

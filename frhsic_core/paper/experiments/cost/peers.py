@@ -51,7 +51,9 @@ def plan() -> Experiment:
     for quantity, libraries in QUANTITIES.items():
         for library in libraries:
             sizes = tuple(n for n in SIZES if n <= LARGEST_MATRIX or not library.endswith("*"))
-            units += units_of("peers", quantity=quantity, implementation=library.removesuffix("*"), n=sizes)
+            units += units_of(
+                "peers", quantity=quantity, implementation=library.removesuffix("*"), n=sizes
+            )
     return Experiment("peers", units)
 
 
@@ -61,10 +63,14 @@ def measure_unit(unit: dict[str, Any], device: str) -> list[dict[str, Any]]:
     if importlib.util.find_spec(MODULES.get(name, name)) is None:
         return [{"seconds": math.nan, "note": "not installed"}]
     script = f"from {__name__} import print_measurement; print_measurement({unit!r})"
-    threads = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
+    threads = dict.fromkeys(
+        ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1"
+    )
     command = [sys.executable, "-W", "ignore", "-c", script]
     try:
-        run = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, env={**os.environ, **threads})
+        run = subprocess.run(
+            command, capture_output=True, text=True, timeout=LIMIT, env={**os.environ, **threads}
+        )
     except subprocess.TimeoutExpired:
         return [{"seconds": math.nan, "note": f"more than {LIMIT:.0f} s"}]
     if run.returncode:
@@ -91,7 +97,12 @@ def print_measurement(unit: dict[str, Any]) -> None:
         times.append(time.perf_counter() - begin)
     memory = _peak() - before
     found = {"seconds": float(np.median(times)), "mebibytes": memory, "value": value}
-    print(json.dumps({name: float(f"{number:.5g}") for name, number in found.items()} | {"repeats": len(times)}))
+    print(
+        json.dumps(
+            {name: float(f"{number:.5g}") for name, number in found.items()}
+            | {"repeats": len(times)}
+        )
+    )
 
 
 def _peak() -> float:

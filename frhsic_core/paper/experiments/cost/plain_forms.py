@@ -66,7 +66,9 @@ class LoopFREM(Penalty):
 
     key = "frem"
 
-    def __init__(self, *, anchors: int | None, smoothing: float = SMOOTHING, bandwidth: float = 1.0) -> None:
+    def __init__(
+        self, *, anchors: int | None, smoothing: float = SMOOTHING, bandwidth: float = 1.0
+    ) -> None:
         super().__init__()
         self.anchors, self.smoothing, self.bandwidth = anchors, smoothing, bandwidth
 
@@ -89,12 +91,23 @@ class PlainFRHSIC(Penalty):
         self.bandwidth, self.bandwidth_s = bandwidth, bandwidth_s
 
     def setup(
-        self, data: TrainingData, *, dataset: Tensor, generators: Sequence[torch.Generator], representation: int
+        self,
+        data: TrainingData,
+        *,
+        dataset: Tensor,
+        generators: Sequence[torch.Generator],
+        representation: int,
     ) -> None:
         super().setup(data, dataset=dataset, generators=generators, representation=representation)
         assert data.s is not None
-        sigma = median_bandwidth(data.s[0], max_points=2000) if self.bandwidth_s is None else self.bandwidth_s
-        self.register_buffer("sigma_s", torch.as_tensor(sigma, dtype=data.x.dtype, device=data.x.device))
+        sigma = (
+            median_bandwidth(data.s[0], max_points=2000)
+            if self.bandwidth_s is None
+            else self.bandwidth_s
+        )
+        self.register_buffer(
+            "sigma_s", torch.as_tensor(sigma, dtype=data.x.dtype, device=data.x.device)
+        )
 
     def forward(self, batch: Batch, *, refresh: bool = False) -> Tensor:
         z = batch.z.squeeze(0)
@@ -128,5 +141,12 @@ def count_operations(form: str, n: int, *, anchors: int | None = None) -> int:
             loop_eipm(plain_gram(z, 1.0), plain_gram(s, SMOOTHING), count)
         else:
             subset = None if count == n else count
-            eipm(z, s, kernel_z=Gaussian(1.0), bandwidth=SMOOTHING, anchors=subset, check_finite=False)
+            eipm(
+                z,
+                s,
+                kernel_z=Gaussian(1.0),
+                bandwidth=SMOOTHING,
+                anchors=subset,
+                check_finite=False,
+            )
     return counter.get_total_flops()

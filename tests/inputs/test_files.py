@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from frhsic_core.auditing import _input as files
-from frhsic_core.auditing._input import read_table
+from frhsic_core.inputs import files
+from frhsic_core.inputs.files import read_table
 
 FRAME = pd.DataFrame({"p": [0.1, 0.2, 0.3], "age": [20, 30, 40], "other": ["a", "b", "c"]})
 
@@ -38,13 +38,19 @@ def test_parquet_files(tmp_path: Path) -> None:
     assert data["year"].tolist() == [2020] * 3 + [2021] * 3
 
 
-def test_a_long_file_is_sampled_evenly_in_bounded_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_file_is_sampled_evenly_in_bounded_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(files, "_PART", 500)
-    pd.DataFrame({"k": np.arange(20_000), "wide": "x" * 50}).to_csv(tmp_path / "long.csv", index=False)
+    pd.DataFrame({"k": np.arange(20_000), "wide": "x" * 50}).to_csv(
+        tmp_path / "long.csv", index=False
+    )
     held = []
     smallest = files._smallest
     monkeypatch.setattr(
-        files, "_smallest", lambda kept, *rest: held.append(sum(map(len, kept))) or smallest(kept, *rest)
+        files,
+        "_smallest",
+        lambda kept, *rest: held.append(sum(map(len, kept))) or smallest(kept, *rest),
     )
     data, rows = read_table(tmp_path / "long.csv", ["k"], max_rows=2000)
     assert rows == 20_000

@@ -1,0 +1,69 @@
+"""Notice when a package grows: each has a recorded size, and 10 % above the record fails.
+
+The record is no budget, and nobody should press a line to stay below it. A change that needs more lines writes the new
+size here, with a comment that says what a user gets for them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+AIR = 1.10
+TOP = "the modules at the top"
+RECORDED = {
+    "auditing": 2502,
+    "book/_ext": 2252,
+    "cli": 890,
+    "conditional": 1013,
+    "data": 1675,
+    "inputs": 517,
+    "joint": 4395,
+    "laws": 970,
+    "learning": 5123,
+    "paper": 14207,
+    "remedies": 1845,
+    "tests": 29214,
+    TOP: 2157,
+}
+
+
+def lines_of(path: Path) -> int:
+    """Return the number of lines of a file."""
+    with path.open(encoding="utf-8") as file:
+        return sum(1 for _ in file)
+
+
+def package_of(path: Path) -> str:
+    """Return the package of a module, or a word for the modules beside the packages."""
+    parts = path.relative_to(ROOT / "frhsic_core").parts
+    if len(parts) == 1:
+        return TOP
+    return parts[0]
+
+
+def sizes() -> Counter[str]:
+    """Return the lines of each package, of the tests, and of the extensions of the book."""
+    found: Counter[str] = Counter()
+    for path in (ROOT / "frhsic_core").rglob("*.py"):
+        found[package_of(path)] += lines_of(path)
+    for folder in ("tests", "book/_ext"):
+        for path in (ROOT / folder).rglob("*.py"):
+            found[folder] += lines_of(path)
+    return found
+
+
+def test_every_package_has_a_record() -> None:
+    assert set(sizes()) == set(RECORDED)
+
+
+@pytest.mark.parametrize("name", sorted(RECORDED))
+def test_no_package_outgrows_its_record(name: str) -> None:
+    size = sizes()[name]
+    allowed = AIR * RECORDED[name]
+    assert size <= allowed, (
+        f"{name} has {size} lines, its record is {RECORDED[name]}: say in the record what users get."
+    )
