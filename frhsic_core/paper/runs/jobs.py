@@ -37,16 +37,16 @@ from frhsic_core.paper.runs.store import Part, rows_of_models
 if TYPE_CHECKING:
     from frhsic_core.data._recipes import Dataset
 
-# The sources that decide the numbers of a trained model. A change of a figure or of a command is not a new version.
-_LAYERS = (
-    "arrays.py",
-    "kernels.py",
-    "joint",
-    "conditional",
-    "auditing",
-    "learning",
-    "data",
-    "paper/runs/jobs.py",
+# What only commands, pages and verdicts use. Every other module of the package may decide a number, so
+# a new or a renamed module counts from its first day. A change of a figure is not a new version.
+_WITHOUT_NUMBERS = (
+    "cli",
+    "paper/claims",
+    "paper/figures",
+    "paper/display.py",
+    "paper/page_values.py",
+    "paper/record.py",
+    "paper/summaries.py",
 )
 _LIBRARIES = ("torch", "numpy", "scipy", "scikit-learn", "pandas")
 AUDIT_ROWS = 1000  # rows of the test part behind HSIC and distance correlation
@@ -310,23 +310,48 @@ def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
+def deciding_sources(root: Path) -> list[Path]:
+    """Return the modules of a package folder on which stored numbers may depend.
+
+    Raises
+    ------
+    FileNotFoundError
+        If a module or folder that is to be left out does not exist: it was renamed, and the list of
+        what has no influence on the numbers is no longer true.
+    """
+    left_out = [root / name for name in _WITHOUT_NUMBERS]
+    missing = [path.relative_to(root).as_posix() for path in left_out if not path.exists()]
+    if missing:
+        raise FileNotFoundError(
+            f"{', '.join(missing)} in _WITHOUT_NUMBERS of paper/runs/jobs.py is no file or folder "
+            f"of {root}: write its new name there."
+        )
+    modules = sorted(root.rglob("*.py"))
+    return [module for module in modules if not any(map(module.is_relative_to, left_out))]
+
+
+def digest_of_sources(root: Path) -> str:
+    """Return twelve hexadecimal digits of the sources of a package folder that decide numbers."""
+    digest = hashlib.sha256()
+    for module in deciding_sources(root):
+        name = module.relative_to(root).as_posix()
+        digest.update(name.encode() + b"\0" + module.read_bytes())
+    return digest.hexdigest()[:12]
+
+
 @cache
 def code_version() -> str:
-    """Return the version, a hash of the sources that decide the numbers and, in a git repository, the commit.
+    """Return the version, a hash of the sources that decide the numbers and, in git, the commit.
 
-    The hash is that of the source text, so it is the same for an installed package, a clone and a copy.
+    The hash is that of the source text, so it is the same for an installed package, a clone and a
+    copy. It is written beside stored rows and says by which code they were measured. Rows are found
+    by the key of their settings, never by this version: rows of an older version stay valid and
+    keep the version that measured them.
     """
     root = Path(frhsic_core.__file__).parent
-    digest = hashlib.sha256()
-    for layer in _LAYERS:
-        path = root / layer
-        files = [path] if path.is_file() else sorted(path.rglob("*.py"))
-        for file in files:
-            digest.update(file.relative_to(root).as_posix().encode() + b"\0" + file.read_bytes())
+    version = f"{frhsic_core.__version__}+{digest_of_sources(root)}"
     commit = _commit(root)
-    return f"{frhsic_core.__version__}+{digest.hexdigest()[:12]}" + (
-        f" ({commit})" if commit else ""
-    )
+    return f"{version} ({commit})" if commit else version
 
 
 def _commit(root: Path) -> str:
