@@ -1,12 +1,15 @@
 """Make slides from the chapters, for the built book or by ``python book/_ext/make_slides.py``.
 
-A chapter gives a slide with its answer and, in its own order, one for each definition, statement, figure and example by
-hand, and one for each text between the comments ``% slide: TITLE`` and ``% end of slide``, which may contain what a
-cell prints (the first sentence of a printed item). A long text is cut into several slides. A page without code gives
-slides, too, if it has such a text. A slide's name is the label of its box or figure, or its title. By this name
-``book/slides.yml`` gives a slide a title, a caption or a note of its own. For the talk and each week in
-``book/teaching.md`` there is a page with the slides that the comments below its heading name. A page is plain HTML that
-needs no network, and printing gives one slide a page. The folder ``figures`` has every figure as a PNG.
+A chapter gives a slide with its opening (the text between ``% opening`` and ``% end of opening``)
+and, in its own order, one for each definition, statement and figure, for each example (``% example:
+TITLE``, ``% end of example``), and for each text between the comments ``% slide: TITLE`` and ``%
+end of slide``, which may contain what a cell prints (the first sentence of a printed item). A long
+text is cut into several slides. A page without code gives slides, too, if it has such a text. A
+slide's name is the label of its box or figure, or its title. By this name ``book/slides.yml`` gives
+a slide a title, a caption or a note of its own. For the talk and each week in ``book/teaching.md``
+there is a page with the slides that the comments below its heading name. A page is plain HTML that
+needs no network, and printing gives one slide a page. The folder ``figures`` has every figure as a
+PNG.
 """
 
 from __future__ import annotations
@@ -35,12 +38,9 @@ ITEM = re.compile(
     r"(?m)^(?P<fence>`{3,})\{(?:(?P<figure>figure)|prf:(?:definition|theorem|proposition|corollary|lemma))\} "
     r"(?P<title>.+)\n(?P<words>(?s:.*?))^(?P=fence)[ \t]*$"
     r"|^% slide: (?P<tagged>.+)\n(?P<told>(?s:.*?))^% end of slide$"
-    r"|^\*\*(?P<example>By hand|With a pencil)\.\*\* (?P<lines>.+(?:\n\n(?:- |Let ).+(?:\n- .+)*)*)"
+    r"|^% example: (?P<example>.+)\n(?P<lines>(?s:.*?))^% end of example$"
 )
-# After a colon the answer goes on with a list and a program.
-ANSWER = re.compile(
-    r"\*\*The answer first\.\*\* (.+(?:(?<=:)\n(?:\n(?:- .+(?:\n- .+)*|```\w+\n(?s:.*?)\n```)\n?)+)?)"
-)
+OPENING = re.compile(r"(?m)^% opening\n((?s:.*?))^% end of opening$")
 CHAPTER = re.compile(r'<section id="(\w+)"><h1>(.+?)(?: \(1 of \d\))?</h1>')
 MOST = 140  # words on a slide
 DECK = re.compile(
@@ -221,10 +221,10 @@ def slides_of(path: Path, values: dict[str, Any]) -> list[str]:
             printed = re.sub(r"(?m)^(- .+?\.) [A-Z\d].*$", r"\1", printed)
             prose += re.sub(r"(?m)^(?!- )", "\n", printed) + "\n\n"
     prose = filled(prose, values)
-    title, answer = TITLE.search(prose), ANSWER.search(prose)
+    title, opening = TITLE.search(prose), OPENING.search(prose)
     chapter = title[1] if title else path.stem
     slides = deal(
-        path.stem, f"# {chapter}", [html(part) for part in cut(answer[1] if answer else "")]
+        path.stem, f"# {chapter}", [html(part) for part in cut(opening[1] if opening else "")]
     )
     names: Counter[str] = Counter()
     for item in ITEM.finditer(prose):
