@@ -39,8 +39,8 @@ test-all: test  ## run all tests: those of `make test`, then those that take lon
 portable: setup  ## run the numerical tests as an old, a middle and a new processor
 	@JOBS=$(JOBS) .ci/portable
 
-mutants: setup  ## change the library at random and count the changes that the tests notice (SEED=1 COUNT=120)
-	$(BIN)/python tests/mutants/run.py --jobs $(JOBS) $(if $(SEED),--seed $(SEED)) $(if $(COUNT),--count $(COUNT))
+mutants: setup  ## change the library at random and count the changes that the tests notice (SEED=1 COUNT=120, PART=1/4)
+	$(BIN)/python tests/mutants/run.py --jobs $(JOBS) $(if $(SEED),--seed $(SEED)) $(if $(COUNT),--count $(COUNT)) $(if $(PART),--part $(PART))
 
 notebooks: setup  ## execute all notebooks and store their outputs
 	$(BIN)/python book/_ext/run_notebooks.py --jobs $(JOBS)

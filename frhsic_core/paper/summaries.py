@@ -20,7 +20,9 @@ from frhsic_core.registry import PAPER_DATASETS
 
 
 def summarize(dataset: Dataset) -> dict[str, Any]:
-    """Return aggregates of a dataset with one sensitive attribute as plain numbers, rounded to four digits.
+    """Return aggregates of a dataset with one sensitive attribute as plain numbers.
+
+    They are rounded to four digits.
 
     Examples
     --------
@@ -29,7 +31,9 @@ def summarize(dataset: Dataset) -> dict[str, Any]:
     >>> summary["n"], summary["s"]["distinct"]
     (5000, 5000)
     """
-    s, y = dataset.s, dataset.y
+    s = dataset.s
+    y = dataset.y
+    correlation = np.corrcoef(s, y)[0, 1]
 
     def rounded(value: Any) -> float:
         return round(float(value), 4)
@@ -50,7 +54,7 @@ def summarize(dataset: Dataset) -> dict[str, Any]:
             "distinct": len(np.unique(s)),
         },
         "y": {"mean": rounded(y.mean()), "sd": rounded(y.std())},
-        "correlation": rounded(np.corrcoef(s, y)[0, 1]),
+        "correlation": rounded(correlation),
     }
 
 
@@ -62,8 +66,8 @@ def load_summary(name: str, variant: str, *, folder: Path) -> dict[str, Any]:
 def live_summary(name: str, variant: str) -> dict[str, Any] | None:
     """Return the summary of the local data, or None if they are missing.
 
-    Nothing is downloaded. Where an official file gives other rows than the extract (ACS Income, MEPS), the extract is
-    used, because the book's summaries belong to it.
+    Nothing is downloaded. Where an official file gives other rows than the extract (ACS Income,
+    MEPS), the extract is used, because the book's summaries belong to it.
     """
     kinds = {source.kind for source in sources_of(name, variant)}
     source = "extract" if "extract" in kinds else "auto"
@@ -73,9 +77,15 @@ def live_summary(name: str, variant: str) -> dict[str, Any] | None:
         return None
 
 
+def write_summaries(folder: Path) -> None:
+    """Write the summaries of all variants whose data are here."""
+    for name in PAPER_DATASETS:
+        for variant in VARIANTS:
+            found = live_summary(name, variant)
+            if found is not None:
+                text = json.dumps(found, indent=1, ensure_ascii=False) + "\n"
+                (folder / f"{name}-{variant}.json").write_text(text, encoding="utf-8")
+
+
 if __name__ == "__main__":
-    for case in [(name, variant) for name in PAPER_DATASETS for variant in VARIANTS]:
-        found = live_summary(*case)
-        if found is not None:
-            text = json.dumps(found, indent=1, ensure_ascii=False) + "\n"
-            (Path(sys.argv[1]) / "{}-{}.json".format(*case)).write_text(text, encoding="utf-8")
+    write_summaries(Path(sys.argv[1]))

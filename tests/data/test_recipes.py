@@ -214,3 +214,18 @@ def test_meps_joined_keeps_complete_rows_of_panel_19(tmp_path: Path) -> None:
     np.testing.assert_array_equal(table.y, wanted[_meps.EXACT_LABEL])
     np.testing.assert_allclose(table.weights, wanted[_meps.WEIGHT])
     assert table.columns.shape[1] == 19
+
+
+def test_a_code_of_zero_is_a_value_in_meps_and_a_negative_one_is_missing() -> None:
+    people = raw.meps_frame(rows=4)
+    people[[*_meps.PANEL_19_FEATURES, _meps.SENSITIVE]] = 1.0
+    people["AGE15X"] = [0, 1, -1, 85]
+    label = np.array([0.0, 1.0, 1.0, 0.0])
+    given = {"file": "panel.csv", "source": "a test", "steps": [], "notes": []}
+    table = _meps.complete_table(people, label, _meps.PANEL_19_FEATURES, **given)
+    assert table.columns["AGE15X"].tolist() == [0.0, 1.0, 85.0]
+    assert table.y.tolist() == [0.0, 1.0, 0.0]
+    words = people.astype({"AGE15X": object})
+    words.loc[1, "AGE15X"] = "one"
+    with pytest.raises(FormatError, match=r"panel\.csv: column AGE15X contains 'one' in 1 rows"):
+        _meps.complete_table(words, label, _meps.PANEL_19_FEATURES, **given)

@@ -106,6 +106,7 @@ class Change:
     start: int
     old: str
     new: str
+    statement: tuple[int, int] = (0, 0)  # where the changed statement, or its head, begins and ends
 
     def apply(self, text: str) -> str:
         """Return the changed text."""
@@ -115,16 +116,48 @@ class Change:
         return text[: self.start] + self.new + text[end:]
 
     def lines(self, text: str) -> tuple[int, str, str]:
-        """Return the number of the first changed line, and the changed lines before and after, without indentation."""
+        """Return the number of the first changed line, and these lines before and after.
+
+        They have no indentation.
+        """
         first = text.rfind("\n", 0, self.start) + 1
         last = text.find("\n", self.start + len(self.old)) % (len(text) + 1)
         after = text[first : self.start] + self.new + text[self.start + len(self.old) : last]
         return text.count("\n", 0, first) + 1, tidy(text[first:last]), tidy(after)
 
+    def statements(self, text: str) -> tuple[str, str]:
+        """Return the changed statement before and after, as :func:`normal` writes them.
+
+        Where a statement has a body, they are its head alone. Line breaks, quotes and comments of
+        the source have no influence, so a formatter changes neither of the two.
+        """
+        start, end = self.statement
+        longer = len(self.new) - len(self.old)
+        return normal(text[start:end]), normal(self.apply(text)[start : end + longer])
+
 
 def tidy(lines: str) -> str:
     """Return lines of code without their indentation, so that they can be found again when they are moved."""
     return "\n".join(line.strip() for line in lines.strip().splitlines())
+
+
+def normal(code: str) -> str:
+    """Return one statement, or the head of one, as Python writes its syntax tree.
+
+    Text that is no statement is returned as it is.
+
+    Examples
+    --------
+    >>> normal('x = f("a",  # why\\n    b)'), normal("elif x:  # why")
+    ("x = f('a', b)", 'if x:')
+    """
+    code = code.strip()
+    if code.startswith("elif "):
+        code = code.removeprefix("el")
+    for ending in ("", "\n    pass"):
+        if is_code(code + ending):
+            return ast.unparse(ast.parse(code + ending)).removesuffix("\n    pass")
+    return tidy(code)
 
 
 class _Places:
@@ -140,6 +173,7 @@ class _Places:
             self.starts.append(self.starts[-1] + len(line))
         self.found: list[Change] = []
         self.function = ""
+        self.statement = (0, 0)
 
     def position(self, line: int, column: int) -> int:
         return self.starts[line - 1] + len(self.lines[line - 1].encode()[:column].decode())
@@ -154,7 +188,14 @@ class _Places:
         return self.text[start:end]
 
     def add(self, kind: str, start: int, end: int, new: str) -> None:
-        self.found.append(Change(self.file, kind, self.function, start, self.text[start:end], new))
+        old = self.text[start:end]
+        self.found.append(Change(self.file, kind, self.function, start, old, new, self.statement))
+
+    def head_of(self, statement: ast.stmt) -> tuple[int, int]:
+        """Return where a statement begins and ends, or its head if it has a body."""
+        start, end = self.span(statement)
+        body = getattr(statement, "body", [])
+        return (start, self.span(body[0])[0]) if body else (start, end)
 
     def between(self, left: ast.AST, right: ast.AST, kind: str, table: dict[str, str]) -> None:
         """Replace the operator between two operands, if the table has it and no comment stands there."""
@@ -182,11 +223,13 @@ class _Places:
             test = self.source(node.test)
             if "cuda" in test or "TYPE_CHECKING" in test or "__name__" in test:
                 return
-        outer = self.function
         if isinstance(node, ast.FunctionDef | ast.ClassDef) and (
             "cuda" in node.name or node.name in ON_CUDA
         ):
             return
+        outer = self.function, self.statement
+        if isinstance(node, ast.stmt):
+            self.statement = self.head_of(node)
         if isinstance(node, ast.FunctionDef):
             self.function = node.name
         if method := getattr(self, f"_{type(node).__name__.lower()}", None):
@@ -197,7 +240,7 @@ class _Places:
             for child in value if isinstance(value, list) else [value]:
                 if isinstance(child, ast.AST):
                     self.visit(child)
-        self.function = outer
+        self.function, self.statement = outer
 
     @staticmethod
     def called(node: ast.Call) -> str:

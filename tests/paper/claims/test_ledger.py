@@ -95,6 +95,7 @@ def test_every_line_is_judged_and_counted_once(full_ledger: pd.DataFrame) -> Non
             == once.loc[once["kind"] == kind, "verdict"].value_counts().to_dict()
         )
     assert list(found) == list(KINDS)
+    assert (top["claims"], top["cells"]) == (218, 271), "claims of the text, cells of the tables"
     assert sum(top["from stored runs"].values()) == len(full_ledger)
     assert (
         ledger(verdict="open")["id"].tolist()
