@@ -34,7 +34,7 @@ from scipy import stats
 from torch import Tensor
 
 from frhsic_core._arrays import ArrayLike, RandomState, as_generator
-from frhsic_core.bounds import pair_slack
+from frhsic_core.bounds.hsic import pair_slack
 from frhsic_core.joint._contraction import contraction_weights
 from frhsic_core.kernels import Gaussian
 from frhsic_core.paper.statements import Certificate, check, inequality

@@ -10,7 +10,8 @@ import pandas as pd
 import pytest
 import torch
 
-from frhsic_core.bounds import gdp_bound, hsic_bound, pair_variance
+from frhsic_core.bounds import gdp_bound, hsic_bound
+from frhsic_core.bounds.hsic import pair_variance
 from frhsic_core.joint._factors import thin_pair
 from frhsic_core.kernels import Categorical, Gaussian, Linear, Product
 from frhsic_core.laws import FiniteLaw, GaussianPair
