@@ -88,7 +88,7 @@ _SETTINGS: dict[str, dict[str, dict[str, Any]]] = {
     },
     "dcor": {"reference": {"form": "covariance"}},
 }
-_P = "frhsic_core.learning._penalties"
+_P = "frhsic_core.learning.penalties"
 _BOTH = ("real_data", "pareto_summary")
 _ALL = (*_BOTH, "transfer")
 

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from frhsic_core.learning import Penalty
-from frhsic_core.learning._data import Batch, TrainingData
+from frhsic_core.learning.data import Batch, TrainingData
 from frhsic_core.paper.runs.stored import stored_rows
 
 

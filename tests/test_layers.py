@@ -20,6 +20,7 @@ STATISTICS = {"inputs", "kernels", "_arrays", "_choices"}
 # Each top-level module or package, and the others that it may import.
 MAY_USE = {
     "_choices": set(),
+    "_lazy": set(),
     "registry": set(),
     "_atomic_files": set(),
     "_arrays": {"_choices"},
@@ -31,6 +32,7 @@ MAY_USE = {
     "bounds": {"joint", *STATISTICS},
     "auditing": {"bounds", "joint", "conditional", "_atomic_files", *STATISTICS, *FACTS},
     "learning": {
+        "_lazy",
         "auditing",
         "bounds",
         "joint",

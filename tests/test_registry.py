@@ -15,13 +15,13 @@ from pyarrow.parquet import read_schema
 from pyarrow.types import is_floating
 
 import frhsic_core.data
-import frhsic_core.learning._penalties
+import frhsic_core.learning.penalties
 from frhsic_core import registry
 from frhsic_core.data import _loading as loading
 from frhsic_core.data import available_datasets
 from frhsic_core.data._recipes import Recipe
 from frhsic_core.learning import make_penalty
-from frhsic_core.learning._penalties import METHODS, PROTOCOLS, Penalty, architecture
+from frhsic_core.learning.penalties import METHODS, PROTOCOLS, Penalty, architecture
 from frhsic_core.paper.datasets import sources_of
 from frhsic_core.paper.figures.plots import DATASET_TITLES, STYLES
 
@@ -42,7 +42,7 @@ def objects(package: ModuleType) -> Iterator[tuple[str, object]]:
 
 def test_every_penalty_has_a_row() -> None:
     classes = {
-        value for _, value in objects(frhsic_core.learning._penalties) if inspect.isclass(value)
+        value for _, value in objects(frhsic_core.learning.penalties) if inspect.isclass(value)
     }
     penalties = {
         c for c in classes if issubclass(c, Penalty) and c is not Penalty and "key" in vars(c)

@@ -22,10 +22,11 @@ RECORDED = {
     "cli": 890,
     "conditional": 1013,
     "data": 1675,
-    "inputs": 517,
+    # With the checks of fit and the encoding of columns, so that remedies need no PyTorch for them.
+    "inputs": 840,
     "joint": 4395,
     "laws": 970,
-    "learning": 5123,
+    "learning": 4903,
     "paper": 14207,
     "remedies": 1845,
     "tests": 29214,

@@ -27,8 +27,8 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, v
 from frhsic_core._arrays import ArrayLike, fix_signs
 from frhsic_core._atomic_files import write_atomically
 from frhsic_core.inputs.columns import as_columns
-from frhsic_core.learning._estimators.columns import columns_of, fit_columns
-from frhsic_core.learning._estimators.input import require_numbers, two_classes
+from frhsic_core.inputs.features import columns_of, fit_columns
+from frhsic_core.inputs.fitting import require_numbers, two_classes
 from frhsic_core.remedies._attributes import (
     AttributeBasis,
     attributes_to_fit,

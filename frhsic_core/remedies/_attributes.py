@@ -12,8 +12,12 @@ from sklearn.utils.validation import _num_samples, validate_data
 
 from frhsic_core._arrays import ArrayLike, require_same_rows, warn_caller
 from frhsic_core.inputs.columns import as_columns, far_codes
-from frhsic_core.learning._estimators.input import require_features, warn_of_attribute
-from frhsic_core.learning._estimators.warnings import FitWarning, MissingAttributeWarning
+from frhsic_core.inputs.fitting import (
+    FitWarning,
+    MissingAttributeWarning,
+    require_features,
+    warn_of_attribute,
+)
 
 FEW = 30  # samples of the rarer class below which scores and dependence are mostly noise
 BASES = ("linear", "spline")

@@ -29,14 +29,10 @@ from frhsic_core._arrays import ArrayLike, require_same_rows, warn_caller
 from frhsic_core._choices import one_of
 from frhsic_core.auditing import audit
 from frhsic_core.conditional import gdp
+from frhsic_core.inputs.features import columns_of, fit_columns
+from frhsic_core.inputs.fitting import require_features, require_resolution, warn_of_attribute
 from frhsic_core.joint import distance_correlation
-from frhsic_core.learning._estimators import FairClassifier, FairRegressor
-from frhsic_core.learning._estimators.columns import columns_of, fit_columns
-from frhsic_core.learning._estimators.input import (
-    require_features,
-    require_resolution,
-    warn_of_attribute,
-)
+from frhsic_core.learning import FairClassifier, FairRegressor
 from frhsic_core.remedies._adjustment import (
     AdjustedClassifier,
     AdjustedRegressor,

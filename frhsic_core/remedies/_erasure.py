@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from frhsic_core._arrays import ArrayLike, fix_signs
-from frhsic_core.learning._estimators.columns import columns_of, fit_columns
+from frhsic_core.inputs.features import columns_of, fit_columns
 from frhsic_core.remedies._attributes import (
     BASES,
     AttributeBasis,

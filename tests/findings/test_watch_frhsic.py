@@ -10,7 +10,7 @@ from sklearn.metrics import r2_score
 from sklearn.model_selection import cross_val_predict
 
 from frhsic_core.learning import FRHSIC
-from frhsic_core.learning._penalties.base import resolve_policy
+from frhsic_core.learning.penalties.base import resolve_policy
 from frhsic_core.paper.experiments import variants
 from frhsic_core.paper.experiments.running_example import gauges
 from frhsic_core.paper.runs.stored import stored_rows

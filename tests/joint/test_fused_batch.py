@@ -25,7 +25,7 @@ from frhsic_core.joint._fused import (
 )
 from frhsic_core.kernels import Gaussian, batch_median
 from frhsic_core.learning import FRHSIC
-from frhsic_core.learning._data import Batch, TrainingData
+from frhsic_core.learning.data import Batch, TrainingData
 
 FORMS = [("normalized", 1.0), ("biased", 0.5)]
 SIGMA_S = math.sqrt(math.log2(math.e))  # the kernel on S is 2^(−|s − s'|²/2)

@@ -18,7 +18,7 @@ from records import Records
 from frhsic_core import _arrays, bounds, joint, kernels, laws
 from frhsic_core.joint import _contraction, _factors, _given, _independence, _information
 from frhsic_core.laws import _finite, _mercer, _quadrature, formulas
-from frhsic_core.learning._penalties import scaling
+from frhsic_core.learning.penalties import scaling
 from frhsic_core.paper.experiments import mutual_information as components
 
 LAWS = (_finite, formulas, _mercer, _quadrature, laws)

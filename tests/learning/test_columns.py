@@ -11,14 +11,14 @@ import pytest
 import sklearn
 from sklearn.multiclass import OneVsRestClassifier
 
-from frhsic_core.learning import FairClassifier
-from frhsic_core.learning._estimators.columns import (
+from frhsic_core.inputs.features import (
     columns_of,
     fit_columns,
     fit_scaling,
     quantiles,
     scaled,
 )
+from frhsic_core.learning import FairClassifier
 
 pytestmark = pytest.mark.filterwarnings("ignore::frhsic_core.learning.FitWarning")
 QUICK: dict[str, Any] = {

@@ -17,8 +17,8 @@ from frhsic_core.joint import conditional_hsic
 from frhsic_core.joint._given import Given, read_given
 from frhsic_core.kernels import Categorical, Gaussian, Linear, Product
 from frhsic_core.learning import FRHSIC, Trainer
-from frhsic_core.learning._data import Batch, TrainingData
-from frhsic_core.learning._selection import validation_table
+from frhsic_core.learning.data import Batch, TrainingData
+from frhsic_core.learning.selection import validation_table
 
 SETTINGS = {"scale": None, "bandwidth": 1.0, "bandwidth_s": 0.5, "on": "representation"}
 FORMS = ("biased", "normalized")

@@ -13,9 +13,9 @@ from samples import classified
 from torch import Tensor
 
 from frhsic_core.learning import METHODS, Trainer, make_penalty
-from frhsic_core.learning._data import random_order
-from frhsic_core.learning._stack import StackedLinear
-from frhsic_core.learning._step import CaptureWarning, Step
+from frhsic_core.learning.data import random_order
+from frhsic_core.learning.stack import StackedLinear
+from frhsic_core.learning.step import CaptureWarning, Step
 
 pytestmark = [
     pytest.mark.cuda,

@@ -11,8 +11,8 @@ import pytest
 
 from frhsic_core import gdp
 from frhsic_core.learning import FairClassifier, FairEncoder, FitWarning
-from frhsic_core.learning._estimators.input import number_of_epochs
-from frhsic_core.learning._estimators.warnings import constant_prediction, no_gain
+from frhsic_core.learning.estimators.input import number_of_epochs
+from frhsic_core.learning.estimators.warnings import constant_prediction, no_gain
 
 SHORT = {"epochs": 25, "learning_rate": 5e-2, "widths": (8, 2), "random_state": 0, "device": "cpu"}
 

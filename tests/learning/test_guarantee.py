@@ -12,9 +12,14 @@ import pandas as pd
 import pytest
 
 from frhsic_core import gdp_bound
-from frhsic_core.learning import FairClassifier, FairEncoder, FairRegressor, LambdaSelection
-from frhsic_core.learning._estimators.warnings import FitWarning
-from frhsic_core.learning._selection import choose_lambda
+from frhsic_core.learning import (
+    FairClassifier,
+    FairEncoder,
+    FairRegressor,
+    FitWarning,
+    LambdaSelection,
+)
+from frhsic_core.learning.rules import choose_lambda
 
 LAMS = (0.0, 1.0, 30.0)
 Data = tuple[np.ndarray, np.ndarray, np.ndarray]

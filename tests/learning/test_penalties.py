@@ -33,11 +33,11 @@ from frhsic_core.learning import (
     RegGDP,
     make_penalty,
 )
-from frhsic_core.learning._data import Batch, TrainingData
-from frhsic_core.learning._penalties import whiten
-from frhsic_core.learning._penalties.base import BandwidthPolicy
-from frhsic_core.learning._penalties.frhsic import halves
-from frhsic_core.learning._penalties.mmd_binned import bin_rows
+from frhsic_core.learning.data import Batch, TrainingData
+from frhsic_core.learning.penalties import whiten
+from frhsic_core.learning.penalties.base import BandwidthPolicy
+from frhsic_core.learning.penalties.frhsic import halves
+from frhsic_core.learning.penalties.mmd_binned import bin_rows
 
 DTYPE = torch.float64
 on_z = partial(FRHSIC, on="representation", estimator="normalized")

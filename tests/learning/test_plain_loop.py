@@ -16,8 +16,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from frhsic_core.learning import FRHSIC, MMDBinned, Trainer, make_penalty
-from frhsic_core.learning._data import random_order
-from frhsic_core.learning._penalties import Penalty
+from frhsic_core.learning.data import random_order
+from frhsic_core.learning.penalties import Penalty
 
 N, D, BATCH, STEPS = 150, 4, 32, 50
 

@@ -8,9 +8,9 @@ import torch
 from samples import batch_of, normal, prepared
 
 from frhsic_core.learning import BandwidthPolicy, EscapeWarning, make_penalty
-from frhsic_core.learning._data import TrainingData
-from frhsic_core.learning._penalties.base import guard, resolve_policy
-from frhsic_core.learning._penalties.scaling import RIDGE, lone_whitening, whiten
+from frhsic_core.learning.data import TrainingData
+from frhsic_core.learning.penalties.base import guard, resolve_policy
+from frhsic_core.learning.penalties.scaling import RIDGE, lone_whitening, whiten
 
 
 def test_whitening_against_numpy_and_under_linear_maps() -> None:

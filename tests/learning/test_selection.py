@@ -14,7 +14,8 @@ from samples import classified
 from frhsic_core import gdp, hsic, normalized_hsic
 from frhsic_core.joint import hsic_test
 from frhsic_core.learning import LambdaSelection, Trainer, TrainingData, make_penalty
-from frhsic_core.learning._selection import choose_lambda, select_lambda, validation_table
+from frhsic_core.learning.rules import choose_lambda
+from frhsic_core.learning.selection import select_lambda, validation_table
 
 OPTIONS = {"epochs": 6, "batch_size": 64, "widths": (8, 2), "device": "cpu", "dtype": torch.float64}
 

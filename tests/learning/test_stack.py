@@ -20,9 +20,9 @@ from frhsic_core.learning import (
     TrainingData,
     make_penalty,
 )
-from frhsic_core.learning._data import random_order
-from frhsic_core.learning._penalties import Penalty
-from frhsic_core.learning._stack import COLUMNS
+from frhsic_core.learning.data import random_order
+from frhsic_core.learning.penalties import Penalty
+from frhsic_core.learning.stack import COLUMNS
 
 N, BATCH = 100, 28  # 4 batches an epoch, the last of 16 rows
 

@@ -11,8 +11,8 @@ import torch
 from samples import classified
 
 from frhsic_core.learning import FairClassifier, Trainer
-from frhsic_core.learning._stack import ELEMENTS_PER_THREAD, _libraries, cpu_threads
-from frhsic_core.learning._step import Step
+from frhsic_core.learning.stack import ELEMENTS_PER_THREAD, _libraries, cpu_threads
+from frhsic_core.learning.step import Step
 
 OUTSIDE = 3
 SAMPLE = tuple(part.numpy() for part in classified(0, 200, d=3))
@@ -73,7 +73,7 @@ def test_training_uses_one_thread_for_small_work_and_more_for_large(
     assert set(seen) == {1}
     assert torch.get_num_threads() == OUTSIDE
     seen.clear()
-    monkeypatch.setattr("frhsic_core.learning._stack.ELEMENTS_PER_THREAD", 64 * 64)
+    monkeypatch.setattr("frhsic_core.learning.stack.ELEMENTS_PER_THREAD", 64 * 64)
     trainer(seeds=[0, 1], lam=1.0).fit()
     assert set(seen) == {2}
 

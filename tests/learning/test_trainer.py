@@ -22,8 +22,8 @@ from frhsic_core.learning import (
     Unfair,
     make_penalty,
 )
-from frhsic_core.learning._data import random_order
-from frhsic_core.learning._trainer import TrainingSettings
+from frhsic_core.learning.data import random_order
+from frhsic_core.learning.trainer import TrainingSettings
 
 N = 90
 
@@ -85,7 +85,7 @@ def test_the_time_left_counts_the_epochs_of_this_call(monkeypatch: pytest.Monkey
     resumed.fit(callback=lambda progress: progress.epoch == 2)
     seconds = iter(range(10))
     monkeypatch.setattr(
-        "frhsic_core.learning._trainer.time.perf_counter", lambda: float(next(seconds))
+        "frhsic_core.learning.trainer.time.perf_counter", lambda: float(next(seconds))
     )
     seen: list[Progress] = []
     resumed.fit(callback=seen.append)

@@ -27,7 +27,7 @@ from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
 
 from frhsic_core import AdjustedClassifier, AttributeEraser, KernelEraser, compare_remedies, gdp
-from frhsic_core.learning._estimators.columns import columns_of, fit_columns
+from frhsic_core.inputs.features import columns_of, fit_columns
 from frhsic_core.paper.runs.stored import book_folder
 from frhsic_core.remedies._comparison import RemediedModel, learner
 

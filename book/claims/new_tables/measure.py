@@ -355,7 +355,7 @@ def measured(p, y, s, task, scale):
 def peer(name, fold, family, needs_s):
     from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
 
-    from frhsic_core.learning._estimators.columns import columns_of, fit_columns
+    from frhsic_core.inputs.features import columns_of, fit_columns
 
     (X, y, s), (new, _new_y, new_s) = halves(name, fold)
     task = {"c": "classification", "r": "regression"}[TABLES[name][4]]

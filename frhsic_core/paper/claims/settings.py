@@ -180,7 +180,7 @@ def _first(pattern: str, text: str) -> float | None:
 
 @cache
 def _widths() -> tuple[int, ...]:
-    from frhsic_core.learning._stack import ModelStack
+    from frhsic_core.learning.stack import ModelStack
 
     return tuple(inspect.signature(ModelStack).parameters["widths"].default)
 

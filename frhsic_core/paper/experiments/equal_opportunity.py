@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from frhsic_core.data._recipes import Dataset
-    from frhsic_core.learning._stack import TrainedStack
+    from frhsic_core.learning.stack import TrainedStack
     from frhsic_core.paper.datasets import SplitStack
 
 # Median distance of Z, in bandwidths, beyond which the guard of the training loop warns.

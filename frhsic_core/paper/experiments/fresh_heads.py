@@ -18,9 +18,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from frhsic_core.learning._data import random_order
-from frhsic_core.learning._stack import StackedLinear, StackedMLP, seeded_generators
-from frhsic_core.learning._step import Adam, CapturedSteps
+from frhsic_core.learning.data import random_order
+from frhsic_core.learning.stack import StackedLinear, StackedMLP, seeded_generators
+from frhsic_core.learning.step import Adam, CapturedSteps
 
 HIDDEN = 64
 EPOCHS = 100

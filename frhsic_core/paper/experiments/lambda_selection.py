@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from torch import Generator, Tensor
 
     from frhsic_core.data._recipes import Dataset
-    from frhsic_core.learning._stack import TrainedStack
+    from frhsic_core.learning.stack import TrainedStack
     from frhsic_core.paper.datasets import SplitStack
 
 FRACTIONS = (0.7, 0.15, 0.15)

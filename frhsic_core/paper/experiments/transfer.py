@@ -31,7 +31,7 @@ from frhsic_core.registry import TRANSFER_METHODS
 
 if TYPE_CHECKING:
     from frhsic_core.data._recipes import Dataset
-    from frhsic_core.learning._stack import TrainedStack
+    from frhsic_core.learning.stack import TrainedStack
     from frhsic_core.paper.datasets import SplitStack
 
 HEADS = ("linear", "mlp", "forest", "svm")

@@ -25,10 +25,10 @@ from frhsic_core.auditing import audit_representation
 from frhsic_core.conditional import gdp
 from frhsic_core.conditional._gdp import as_predictions
 from frhsic_core.conditional._smoothing import Bandwidth, resolve_bandwidth, weights_at
-from frhsic_core.learning._data import TrainingData
-from frhsic_core.learning._penalties import make_penalty
-from frhsic_core.learning._stack import TrainedStack
-from frhsic_core.learning._trainer import Trainer
+from frhsic_core.learning.data import TrainingData
+from frhsic_core.learning.penalties import make_penalty
+from frhsic_core.learning.stack import TrainedStack
+from frhsic_core.learning.trainer import Trainer
 from frhsic_core.paper.datasets import SplitStack, as_dict, load_variant, stack_splits
 from frhsic_core.paper.experiments import module_of
 from frhsic_core.paper.runs.plan import Job, Settings, Stack, Unit

@@ -85,7 +85,7 @@ class Recipe:
     task : Task
         Data and protocol.
     method : str
-        A key of ``frhsic_core.learning._penalties.METHODS``.
+        A key of ``frhsic_core.learning.penalties.METHODS``.
     option : str
         Name of a departure from the protocol; empty for none.
     settings : tuple of pairs

@@ -219,7 +219,7 @@ def run_experiment(
     Report
         What was done, what is left, and what failed.
     """
-    from frhsic_core.learning._trainer import resolve_device
+    from frhsic_core.learning.trainer import resolve_device
 
     log = log or (lambda line: None)
     jobs = experiment.missing(store.done())

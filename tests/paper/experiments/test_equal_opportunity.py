@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from frhsic_core.learning import Trainer, make_penalty
-from frhsic_core.learning._data import Batch
+from frhsic_core.learning.data import Batch
 from frhsic_core.paper.experiments import equal_opportunity, experiment_for
 from frhsic_core.paper.experiments.equal_opportunity import values_at
 from frhsic_core.paper.runs.jobs import loaded, splits_of

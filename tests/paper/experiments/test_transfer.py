@@ -13,7 +13,7 @@ from sklearn.model_selection import KFold, cross_val_predict
 from sklearn.svm import SVC, SVR
 from torch import nn
 
-from frhsic_core.learning._data import random_order
+from frhsic_core.learning.data import random_order
 from frhsic_core.paper.experiments import fresh_heads, transfer
 from frhsic_core.paper.experiments.fresh_heads import forest_head, neural_heads, svm_head
 from frhsic_core.paper.experiments.transfer import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from frhsic_core.learning._penalties import make_penalty
+from frhsic_core.learning.penalties import make_penalty
 from frhsic_core.paper.experiments.comparison import named
 from frhsic_core.paper.experiments.variants import (
     CANDIDATES,

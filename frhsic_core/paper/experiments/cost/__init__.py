@@ -30,7 +30,7 @@ from frhsic_core.paper.runs.plan import Experiment, Unit, units_of
 
 if TYPE_CHECKING:
     from frhsic_core.data._recipes import Dataset
-    from frhsic_core.learning._penalties import Penalty
+    from frhsic_core.learning.penalties import Penalty
 
 SIZES = (500, 1_000, 2_000, 5_000, 10_000, 20_000)
 DIMENSIONS = (1, 2, 3, 4, 5)
@@ -105,7 +105,7 @@ def _epochs(device: str, mode: str) -> tuple[Unit, ...]:
 
 def measure_unit(unit: dict[str, Any], device: str) -> list[dict[str, Any]]:
     """Measure a unit on its own device; ``device`` names the CUDA device."""
-    from frhsic_core.learning._stack import cpu_threads
+    from frhsic_core.learning.stack import cpu_threads
 
     if unit["part"] == "operations":
         from frhsic_core.paper.experiments.cost.plain_forms import count_operations
@@ -221,7 +221,7 @@ def _measure_large(unit: dict[str, Any], device: str) -> list[dict[str, Any]]:
 def penalty_of(method: str, form: str, *, sigma_s: float | str = "median") -> Penalty:
     """Return the penalty of a case; σ_Z = 1 where it is fixed, γ = 0.5."""
     from frhsic_core.learning import make_penalty
-    from frhsic_core.learning._penalties import FREM, FRHSIC
+    from frhsic_core.learning.penalties import FREM, FRHSIC
     from frhsic_core.paper.experiments.cost.plain_forms import LoopFREM, PlainFRHSIC
 
     if method == "frem":

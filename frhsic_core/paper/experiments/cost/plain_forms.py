@@ -19,8 +19,8 @@ from torch.utils.flop_counter import FlopCounterMode
 from frhsic_core.conditional import eipm
 from frhsic_core.joint import hsic
 from frhsic_core.kernels import Gaussian, median_bandwidth
-from frhsic_core.learning._data import Batch, TrainingData
-from frhsic_core.learning._penalties import Penalty
+from frhsic_core.learning.data import Batch, TrainingData
+from frhsic_core.learning.penalties import Penalty
 
 WIDTH = 50  # dimension of Z, as in the paper's networks
 SMOOTHING = 0.5

@@ -11,15 +11,10 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import Tags
 
 from frhsic_core._arrays import as_tensor
-from frhsic_core.learning._estimators.base import FairModel
-from frhsic_core.learning._estimators.input import (
-    LEARNING_RATE,
-    FitInput,
-    favorable_class,
-    require_numbers,
-    two_classes,
-)
-from frhsic_core.learning._selection import LambdaSelection
+from frhsic_core.inputs.fitting import require_numbers, two_classes
+from frhsic_core.learning.estimators.base import FairModel
+from frhsic_core.learning.estimators.input import LEARNING_RATE, FitInput, favorable_class
+from frhsic_core.learning.rules import LambdaSelection
 
 MANY_CLASSES = (
     "sklearn.set_config(enable_metadata_routing=True), then "

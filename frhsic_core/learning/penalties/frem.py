@@ -9,8 +9,8 @@ from frhsic_core.conditional._eipm import EPSILON
 from frhsic_core.conditional._smoothing import leave_one_out_at
 from frhsic_core.joint._contraction import GradientTerm, GramFunction, gram_term
 from frhsic_core.kernels import Gaussian
-from frhsic_core.learning._data import Batch
-from frhsic_core.learning._penalties.base import BandwidthPolicy, KernelPenalty, counted
+from frhsic_core.learning.data import Batch
+from frhsic_core.learning.penalties.base import BandwidthPolicy, KernelPenalty, counted
 
 
 def _mean_mmd(contrast: Tensor, share: Tensor, *, power: int) -> GramFunction:

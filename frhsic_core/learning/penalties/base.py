@@ -22,8 +22,8 @@ from frhsic_core.conditional._smoothing import counted_range
 from frhsic_core.joint._contraction import Frame, GradientTerm
 from frhsic_core.joint._fused import can_fuse_batch, fused_batch_median
 from frhsic_core.kernels import batch_median
-from frhsic_core.learning._data import Batch, TrainingData
-from frhsic_core.learning._penalties.scaling import (
+from frhsic_core.learning.data import Batch, TrainingData
+from frhsic_core.learning.penalties.scaling import (
     standardized,
     standardized_frame,
     whiten,
@@ -206,7 +206,7 @@ class Penalty(nn.Module):
     condition : {None, "positives", "labels", "controls"}
         With ``"positives"`` only rows with y = 1 count (equal opportunity). ``"labels"`` and ``"controls"`` penalize
         the dependence given y (equalized odds) or given control features, for FRHSIC only (see
-        ``learning._penalties.conditional``).
+        ``learning.penalties.conditional``).
     minimum_rows : int
         The penalty of a model is zero in a batch in which fewer rows count.
     """
@@ -341,7 +341,7 @@ class KernelPenalty(Penalty):
     Parameters
     ----------
     bandwidth : BandwidthPolicy, str or float
-        See ``learning._penalties.base.resolve_policy``.
+        See ``learning.penalties.base.resolve_policy``.
     scale : {None, "standardize", "whiten", "minmax"}
         How Z is scaled in the batch before the kernel: each coordinate to mean 0 and variance 1, or to [0, 1];
         ``"whiten"`` gives every direction variance 1 (:func:`frhsic_core.learning.whiten`).

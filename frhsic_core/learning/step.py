@@ -18,9 +18,9 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from frhsic_core.joint._contraction import GradientTerm
-from frhsic_core.learning._data import Batch, TrainingData
-from frhsic_core.learning._penalties import Penalty
-from frhsic_core.learning._stack import ModelStack
+from frhsic_core.learning.data import Batch, TrainingData
+from frhsic_core.learning.penalties import Penalty
+from frhsic_core.learning.stack import ModelStack
 
 
 class Adam(torch.optim.Adam):

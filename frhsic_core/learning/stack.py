@@ -23,6 +23,7 @@ from torch.nn import functional as F
 
 from frhsic_core._arrays import ArrayLike, as_tensor
 from frhsic_core._choices import one_of
+from frhsic_core.learning.rules import require_lambdas
 
 CHUNK = 8192  # samples that are predicted at a time
 # The course of a training, one row for each epoch and one column for each model, float64. `loss` (task loss), `penalty`
@@ -286,22 +287,6 @@ class TrainedStack:
     def lone(self, i: int = 0) -> tuple[nn.Sequential, nn.Linear]:
         """Return encoder and head of model ``i`` as plain PyTorch modules."""
         return self.model.encoder.lone(i), self.model.head.lone(i)
-
-
-def require_lambdas(
-    values: Sequence[Any], *, given: Any, name: str = "lam", alternative: str = ""
-) -> list[float]:
-    """Return the values of λ as floats, or raise ``ValueError`` unless each one is a finite number ≥ 0.
-
-    The message shows the argument as it was given, its name, and an alternative such as ``", or 'auto'"``.
-    """
-    numbers = [value.item() if hasattr(value, "item") else value for value in values]
-    for number in numbers:
-        if not isinstance(number, Real) or not 0 <= float(number) < math.inf:
-            raise ValueError(
-                f"{name} is {given!r}: λ must be a finite number that is zero or positive{alternative}."
-            )
-    return [float(number) for number in numbers]
 
 
 def require_count(name: str, value: Any, *, alternative: str = "") -> None:

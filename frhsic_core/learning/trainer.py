@@ -12,10 +12,10 @@ import torch
 from torch import Tensor
 
 from frhsic_core._arrays import ArrayLike
-from frhsic_core.learning._data import TrainingData, random_order
-from frhsic_core.learning._penalties import Penalty, architecture, make_penalty
-from frhsic_core.learning._penalties.base import guard
-from frhsic_core.learning._stack import (
+from frhsic_core.learning.data import TrainingData, random_order
+from frhsic_core.learning.penalties import Penalty, architecture, make_penalty
+from frhsic_core.learning.penalties.base import guard
+from frhsic_core.learning.stack import (
     COLUMNS,
     History,
     ModelStack,
@@ -24,7 +24,7 @@ from frhsic_core.learning._stack import (
     require_count,
     stack_settings,
 )
-from frhsic_core.learning._step import Step
+from frhsic_core.learning.step import Step
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class TrainingSettings:
         Whether the learning rate falls linearly from epoch to epoch, to ``learning_rate / epochs`` in the last one.
     protocol : {"recommended", "text", "reference"}
         Settings of a penalty that is given by its key, and whether the encoder ends in an activation; see
-        ``learning._penalties``.
+        ``learning.penalties``.
     widths : sequence of int
         Width of each layer of the encoder. The last width is the dimension of Z.
     activation : {"selu", "relu"}

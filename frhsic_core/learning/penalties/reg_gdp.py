@@ -8,8 +8,8 @@ from torch import Tensor
 from frhsic_core._choices import one_of
 from frhsic_core.conditional._smoothing import counted_range, weights_at
 from frhsic_core.joint._contraction import weighted_mean
-from frhsic_core.learning._data import Batch
-from frhsic_core.learning._penalties.base import Penalty, Setup
+from frhsic_core.learning.data import Batch
+from frhsic_core.learning.penalties.base import Penalty, Setup
 
 
 class RegGDP(Penalty):

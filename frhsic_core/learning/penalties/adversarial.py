@@ -9,10 +9,10 @@ from torch import Tensor
 
 from frhsic_core._choices import one_of
 from frhsic_core.joint._contraction import weighted_mean
-from frhsic_core.learning._data import Batch
-from frhsic_core.learning._penalties.base import Penalty, Setup
-from frhsic_core.learning._penalties.mmd_binned import bin_rows
-from frhsic_core.learning._stack import StackedLinear, StackedMLP
+from frhsic_core.learning.data import Batch
+from frhsic_core.learning.penalties.base import Penalty, Setup
+from frhsic_core.learning.penalties.mmd_binned import bin_rows
+from frhsic_core.learning.stack import StackedLinear, StackedMLP
 
 
 class ADV(Penalty):

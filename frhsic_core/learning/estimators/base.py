@@ -1,6 +1,6 @@
 """The base class of the scikit-learn estimators: scaling, training and encoding.
 
-The columns of X become numbers and are scaled (``learning._estimators.columns``). S is scaled to [0, 1]
+The columns of X become numbers and are scaled (``inputs.features``). S is scaled to [0, 1]
 by the minimum and maximum of the training samples, as in the paper. The target of a regression is standardized. The
 learning rate falls linearly to zero. The training runs in float32 on the chosen device. Predictions are computed in
 float64 on the CPU by plain PyTorch modules, so the prediction for a sample does not depend on the other samples.
@@ -24,9 +24,10 @@ from torch import nn
 
 from frhsic_core._arrays import ArrayLike, warn_caller
 from frhsic_core.bounds import DependenceBound, gdp_bound
-from frhsic_core.learning._data import TrainingData
-from frhsic_core.learning._estimators.columns import columns_of, fit_columns, fit_scaling, scaled
-from frhsic_core.learning._estimators.input import (
+from frhsic_core.inputs.features import columns_of, fit_columns, fit_scaling, scaled
+from frhsic_core.inputs.fitting import FitWarning, MissingAttributeWarning, all_or_nothing
+from frhsic_core.learning.data import TrainingData
+from frhsic_core.learning.estimators.input import (
     DTYPES,
     LEARNING_RATE,
     FitInput,
@@ -36,19 +37,18 @@ from frhsic_core.learning._estimators.input import (
     seed_of,
     standardized,
 )
-from frhsic_core.learning._estimators.warnings import (
-    FitWarning,
-    MissingAttributeWarning,
+from frhsic_core.learning.estimators.warnings import (
     constant_prediction,
     no_gain,
     small_batch,
     undertrained,
     unwanted_choice,
 )
-from frhsic_core.learning._penalties import Penalty, make_penalty
-from frhsic_core.learning._selection import LambdaPath, LambdaSelection, select_lambda
-from frhsic_core.learning._stack import CHUNK, TrainedStack, cpu_threads
-from frhsic_core.learning._trainer import Trainer, TrainingSettings
+from frhsic_core.learning.penalties import Penalty, make_penalty
+from frhsic_core.learning.rules import LambdaSelection
+from frhsic_core.learning.selection import LambdaPath, select_lambda
+from frhsic_core.learning.stack import CHUNK, TrainedStack, cpu_threads
+from frhsic_core.learning.trainer import Trainer, TrainingSettings
 
 Attribute = ArrayLike | str | None
 
@@ -103,6 +103,7 @@ class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     # Training ---------------------------------------------------------------------------------------------------------
 
+    @all_or_nothing
     def fit(
         self,
         X: Any,
@@ -124,10 +125,10 @@ class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         ``penalty_settings={"condition": "labels"}`` instead.
 
         Columns of a DataFrame with text, categories or truth values are encoded, and missing values of X are replaced
-        by the median and marked (``learning._estimators.columns``). ``predict`` then needs a DataFrame
+        by the median and marked (``inputs.features``). ``predict`` then needs a DataFrame
         with the same columns.
 
-        A warning is given if the fit is probably not what you want (``learning._estimators.warnings``):
+        A warning is given if the fit is probably not what you want (``learning.estimators.warnings``):
         a missing attribute with λ > 0 (the model is then trained without a penalty), an attribute that is a column of
         X or has values far from all others, too few steps, a model that predicts one class or is no better than that,
         mini-batches that are too small, or ``lam="auto"`` without a useful λ.

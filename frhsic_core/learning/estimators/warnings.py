@@ -22,14 +22,6 @@ FEWEST_ROWS = 16  # with fewer samples in a mini-batch a measure of dependence i
 LARGE_RATE = 0.1  # learning rate of Adam at which one step undoes what was learned
 
 
-class MissingAttributeWarning(UserWarning):
-    """λ is positive but there is no sensitive attribute, so the model was trained without a penalty."""
-
-
-class FitWarning(UserWarning):
-    """The fit ended without an error, but the model is probably not what was wanted; the message says why."""
-
-
 def is_constant(output: np.ndarray, *, classes: bool) -> np.ndarray:
     """Return whether outputs ``(..., n)`` have no spread or, for a classifier, give one class for all samples."""
     flat = output.std(-1) < FLAT

@@ -33,14 +33,14 @@ from typing import Any
 
 from frhsic_core import registry
 from frhsic_core._choices import one_of
-from frhsic_core.learning._penalties.adversarial import ADV, LAFTR
-from frhsic_core.learning._penalties.base import KernelPenalty, Penalty, Unfair
-from frhsic_core.learning._penalties.dcor import DCor
-from frhsic_core.learning._penalties.frem import FREM
-from frhsic_core.learning._penalties.frhsic import FRHSIC
-from frhsic_core.learning._penalties.mmd_binned import MMDBinned
-from frhsic_core.learning._penalties.reg_gdp import RegGDP
-from frhsic_core.learning._penalties.scaling import whiten
+from frhsic_core.learning.penalties.adversarial import ADV, LAFTR
+from frhsic_core.learning.penalties.base import KernelPenalty, Penalty, Unfair
+from frhsic_core.learning.penalties.dcor import DCor
+from frhsic_core.learning.penalties.frem import FREM
+from frhsic_core.learning.penalties.frhsic import FRHSIC
+from frhsic_core.learning.penalties.mmd_binned import MMDBinned
+from frhsic_core.learning.penalties.reg_gdp import RegGDP
+from frhsic_core.learning.penalties.scaling import whiten
 
 __all__ = [
     "ADV", "FREM", "FRHSIC", "LAFTR", "METHODS", "PROTOCOLS", "DCor", "KernelPenalty", "MMDBinned", "Penalty", "RegGDP",

@@ -35,7 +35,7 @@ from frhsic_core.joint._given import (
     smooth_operator,
 )
 from frhsic_core.kernels import Gaussian, Kernel
-from frhsic_core.learning._data import Batch, TrainingData
+from frhsic_core.learning.data import Batch, TrainingData
 
 CONDITIONS = ("labels", "controls")
 

@@ -13,8 +13,8 @@ from frhsic_core.joint._contraction import (
     unit_factor,
 )
 from frhsic_core.kernels import euclidean_distances
-from frhsic_core.learning._data import Batch
-from frhsic_core.learning._penalties.base import Penalty, Setup, counted
+from frhsic_core.learning.data import Batch
+from frhsic_core.learning.penalties.base import Penalty, Setup, counted
 
 
 class DCor(Penalty):

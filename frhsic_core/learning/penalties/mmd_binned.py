@@ -8,8 +8,8 @@ from torch import Tensor
 from frhsic_core._choices import one_of
 from frhsic_core.joint._contraction import GradientTerm, gram_term, inner_product
 from frhsic_core.kernels import Gaussian
-from frhsic_core.learning._data import Batch
-from frhsic_core.learning._penalties.base import BandwidthPolicy, KernelPenalty, Setup, counted
+from frhsic_core.learning.data import Batch
+from frhsic_core.learning.penalties.base import BandwidthPolicy, KernelPenalty, Setup, counted
 
 
 class MMDBinned(KernelPenalty):

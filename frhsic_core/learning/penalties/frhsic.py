@@ -36,10 +36,10 @@ from frhsic_core.kernels import (
     Product,
     median_bandwidth,
 )
-from frhsic_core.learning._data import Batch
-from frhsic_core.learning._penalties.base import BandwidthPolicy, KernelPenalty, Setup, counted
-from frhsic_core.learning._penalties.conditional import CONDITIONS, conditional_terms, prepare_given
-from frhsic_core.learning._penalties.scaling import lone_whitening
+from frhsic_core.learning.data import Batch
+from frhsic_core.learning.penalties.base import BandwidthPolicy, KernelPenalty, Setup, counted
+from frhsic_core.learning.penalties.conditional import CONDITIONS, conditional_terms, prepare_given
+from frhsic_core.learning.penalties.scaling import lone_whitening
 
 FORMS = ("biased", "unbiased", "normalized")
 PLACES = ("representation", "output", "both")
@@ -113,7 +113,7 @@ class FRHSIC(KernelPenalty):
         directions, which are scaled up, keep the attribute.
     condition, minimum_rows
         ``"positives"`` (equal opportunity), ``"labels"`` (equalized odds) or ``"controls"`` (given control features);
-        see ``Penalty`` and ``learning._penalties.conditional``. Groups of a batch with fewer than
+        see ``Penalty`` and ``learning.penalties.conditional``. Groups of a batch with fewer than
         ``minimum_rows`` rows count as zero.
     categorical : sequence of int
         Columns of S that are codes of categories: their kernel is 1 for equal codes and 0 otherwise. With

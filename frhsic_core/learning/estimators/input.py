@@ -12,19 +12,24 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 import pandas as pd
 import torch
-from scipy import sparse
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from frhsic_core._arrays import ArrayLike, as_tensor, read_mixed, require_same_rows, warn_caller
 from frhsic_core.inputs.columns import as_frame, far_codes
+from frhsic_core.inputs.features import coded, columns_of, has_categories
+from frhsic_core.inputs.fitting import (
+    FitWarning,
+    require_aligned,
+    require_features,
+    require_labels,
+    require_numbers,
+    require_resolution,
+    warn_of_attribute,
+)
 from frhsic_core.joint._given import read_given
-from frhsic_core.learning._estimators.columns import coded, columns_of, has_categories
-from frhsic_core.learning._estimators.warnings import FitWarning
-from frhsic_core.learning._penalties import make_penalty
-from frhsic_core.learning._selection import LambdaSelection
-from frhsic_core.learning._stack import require_lambdas
-from frhsic_core.learning._trainer import resolve_device
+from frhsic_core.learning.penalties import make_penalty
+from frhsic_core.learning.rules import LambdaSelection, require_lambdas
+from frhsic_core.learning.trainer import resolve_device
 
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
 STEPS = 600  # steps of epochs="auto" at the default learning rate
@@ -32,7 +37,6 @@ FEWER_STEPS = 400  # the same for fewer than MANY_ROWS samples, which more steps
 MANY_ROWS = 4000
 FEWEST_EPOCHS = 8  # and at least this many epochs
 LEARNING_RATE = 5e-3  # the default; a smaller one makes as many more steps
-FARTHEST = 1e5  # typical distances of S from its median: float32 then has a resolution of 1e5 · 6e-8 = .006 of one
 
 
 # Data -----------------------------------------------------------------------------------------------------------------
@@ -96,77 +100,6 @@ def read_fit(
     return FitInput(values, target, attribute, weights, control, categorical)
 
 
-def require_numbers(y: Any, *, name: str = "y") -> None:
-    """Raise ``ValueError`` for a target with text or dates where numbers are needed."""
-    values = np.asarray(y).ravel()
-    may_have_text = values.dtype.kind in "OUS"
-    text = (
-        next((value for value in values if isinstance(value, str | bytes)), None)
-        if may_have_text
-        else None
-    )
-    if text is not None or values.dtype.kind in "Mm":
-        shown = f"dates (first: {values[0]})" if text is None else f"text (first: {str(text)!r})"
-        raise ValueError(
-            f"{name} has {shown}, but numbers are needed: convert it first, or use a classifier if it has two classes."
-        )
-
-
-def require_labels(y: np.ndarray) -> None:
-    """Raise ``ValueError`` for missing labels among text, which scikit-learn's check of numbers does not find."""
-    if y.dtype == object and (missing := int(pd.isna(y).sum())):
-        raise ValueError(f"y has {missing} missing values: drop those rows first.")
-
-
-def two_classes(y: np.ndarray, *, advice: str) -> np.ndarray:
-    """Return the classes of y, sorted; raise ``ValueError`` unless there are two. The ``advice`` is for more."""
-    require_labels(y)
-    check_classification_targets(y)
-    kind = type_of_target(y, input_name="y")
-    if kind != "binary":
-        raise ValueError(
-            f"Only binary classification is supported. The type of the target is {kind}. Join the classes of y to two, "
-            f"or train one model for each class: {advice}."
-        )
-    classes = np.unique(y)
-    if len(classes) < 2:
-        only = next(iter(classes.tolist()), None)
-        raise ValueError(
-            f"y has one class only ({only!r}): a classifier needs samples of both classes."
-        )
-    return classes
-
-
-def require_features(X: Any) -> None:
-    """Raise ``ValueError`` for a table without columns."""
-    shape = tuple(getattr(X, "shape", ()))
-    if shape[1:] == (0,):
-        raise ValueError(
-            f"X has 0 feature(s) (shape={shape}) while a minimum of 1 is required: pass a table with columns."
-        )
-
-
-def warn_of_attribute(X: Any, s: pd.DataFrame) -> None:
-    """Warn if a column of X is one of the attributes, by its values."""
-    if sparse.issparse(X):
-        return
-    table = X if isinstance(X, pd.DataFrame) else pd.DataFrame(np.asarray(X))
-    for name, attribute in s.items():
-        values = attribute.to_numpy()
-        for other, column in table.items():
-            if (
-                not column.isna().any()
-                and column.iloc[0] == values[0]
-                and (column.to_numpy() == values).all()
-            ):
-                warn_caller(
-                    f"column {other!r} of X is the sensitive attribute {name!r}: the model can use it directly, and "
-                    "predictions need it of every person. Leave it out of X, unless this is what you want.",
-                    FitWarning,
-                )
-                return
-
-
 def _read_data(
     estimator: Any, X: Any, y: Any, more: tuple[Any, ...], **checks: Any
 ) -> tuple[Any, np.ndarray]:
@@ -215,14 +148,6 @@ def _check_columns(X: Any) -> None:
             f"X has dates in column {', '.join(dates)}: turn them into numbers first, such as years "
             "(X[name].dt.year) or days since a date, or drop them."
         )
-
-
-def require_aligned(X: Any, y: Any, s: Any, sample_weight: Any) -> None:
-    """Raise ``ValueError`` for pandas objects whose row labels are in another order than those of X (or of y)."""
-    first, name = (X, "X") if hasattr(X, "iloc") else (y, "y")
-    for other, what in ((y, "y"), (s, "sensitive_features"), (sample_weight, "sample_weight")):
-        if what != name:
-            require_same_rows(first, other, names=(name, what))
 
 
 def _text_columns(X: Any) -> list[str]:
@@ -276,19 +201,6 @@ def _read_attribute(s: Any, rows: int) -> tuple[np.ndarray, tuple[int, ...]]:
         if said := far_codes(tensor[:, column].numpy(), f"sensitive_features (column {column})"):
             warn_caller(said, FitWarning)
     return tensor.numpy(), categorical
-
-
-def require_resolution(s: np.ndarray, name: str, *, more: str = "") -> None:
-    """Raise ``ValueError`` if one value is so far away that the differences between the others are rounded away."""
-    middle = np.median(s)
-    distance = np.abs(s - middle)
-    if distance.max() > FARTHEST * np.median(distance[distance > 0]):
-        raise ValueError(
-            f"sensitive_features has the value {s[distance.argmax()]:.6g} (column {name}), more than {FARTHEST:,.0f} "
-            f"times as far from the median {middle:.6g} as the other values typically are: their differences would be "
-            "rounded away. If it is a code for missing values, drop these rows. Otherwise pass the logarithm or the "
-            f"ranks of the attribute.{more}"
-        )
 
 
 def _by_name(s: Any, X: Any, rows: int, *, name: str = "sensitive_features") -> ArrayLike:

@@ -1,0 +1,1 @@
+"""FRHSIC and its rivals as scikit-learn estimators, with their warnings."""
