@@ -134,7 +134,10 @@ def fit_scaling(x: np.ndarray, weights: np.ndarray | None = None) -> tuple[np.nd
         [quantiles(column, (0.25, 0.5, 0.75), weights) for column in x.T], axis=1
     )
     mean = np.average(x, axis=0, weights=weights)
-    deviation = np.sqrt(np.average((x - mean) ** 2, axis=0, weights=weights))
+    # Squares of large numbers leave the range: divide by a power of two first, which is exact.
+    unit = np.exp2(np.frexp(np.abs(x - mean).max(axis=0))[1])
+    variance = np.average(((x - mean) / unit) ** 2, axis=0, weights=weights)
+    deviation = unit * np.sqrt(variance)
     spread = np.where(third > first, (third - first) / 1.349, deviation)
     return median, np.where(spread > 0, 2.0 * spread, 1.0)
 

@@ -15,10 +15,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from frhsic_core._arrays import ArrayLike, as_tensor
+from frhsic_core._arrays import ArrayLike, as_tensor, spaced_rows
 from frhsic_core._choices import one_of
 
 TASKS = ("classification", "regression")
+LARGEST_ROUNDING = 1e-3  # error of float32, in typical distances of a value from the median
 # Constants of splitmix64 (Steele, Lea and Flood, 2014), as signed 64-bit integers.
 _GOLDEN = 0x9E3779B97F4A7C15 - (1 << 64)
 _FIRST = 0xBF58476D1CE4E5B9 - (1 << 64)
@@ -148,28 +149,28 @@ class TrainingData:
         if y is None:
             raise TypeError("y is missing: pass x, y and s.")
         one_of("task", task, TASKS)
-        x = _read(x, "X", dtype, device)
-        if x.ndim not in (2, 3):
-            raise ValueError(
-                f"X has shape {tuple(x.shape)}: give (n, d), or (datasets, n, d) for a stack."
-            )
-        x = x if x.ndim == 3 else x.unsqueeze(0)
-        if min(x.shape) == 0:
-            raise ValueError(
-                f"X has shape {tuple(x.shape)}: at least one row and one column are needed."
-            )
-        y = _one_per_sample(_read(y, "y", dtype, device), x, "y")
+        x = _features(_read(x, "X"))
+        y = _one_per_sample(_read(y, "y"), x, "y")
         if task == "classification" and not bool(((y == 0) | (y == 1)).all()):
             raise ValueError("y has values other than 0 and 1: encode the two classes as 0 and 1.")
         if s is not None:
-            s = _attributes(_read(s, "s", dtype, device), x)
+            s = _attributes(_read(s, "s"), x)
         if sample_weight is not None:
-            sample_weight = _one_per_sample(
-                _read(sample_weight, "sample_weight", dtype, device), x, "sample_weight"
-            )
-        data = cls(x.contiguous(), y.contiguous(), s, sample_weight, task)
+            weights = _read(sample_weight, "sample_weight")
+            sample_weight = _one_per_sample(weights, x, "sample_weight")
+        data = cls(x, y, s, sample_weight, task)
+        if dtype == torch.float32:
+            data.require_digits()
+        data = data.to(dtype=dtype, device=device)
         data.require_variation()
         return data
+
+    def require_digits(self) -> None:
+        """Raise ``ValueError`` where float32 would round away differences, as of times in seconds."""
+        _require_digits(self.x, "X")
+        _require_digits(self.y.unsqueeze(-1), "y")
+        if self.s is not None:
+            _require_digits(self.s, "s")
 
     def require_variation(self) -> None:
         """Raise ``ValueError`` if nothing can be learned: one class, a constant attribute, or no positive weight."""
@@ -194,7 +195,7 @@ class TrainingData:
         """Return the given rows of every dataset."""
         return self._each(lambda values: values[:, rows])
 
-    def to(self, *, dtype: torch.dtype, device: torch.device | str) -> TrainingData:
+    def to(self, *, dtype: torch.dtype | None, device: torch.device | str | None) -> TrainingData:
         """Return the data in another dtype and on another device."""
         return self._each(lambda values: values.to(dtype=dtype, device=device))
 
@@ -206,14 +207,56 @@ class TrainingData:
         return replace(self, **changed)
 
 
-def _read(
-    value: ArrayLike, name: str, dtype: torch.dtype | None, device: torch.device | str | None
-) -> Tensor:
-    tensor = as_tensor(value, name=name)
-    if not bool(torch.isfinite(tensor).all()):
-        bad = int((~torch.isfinite(tensor)).sum())
+def _read(value: ArrayLike, name: str) -> Tensor:
+    """Return finite numbers at the precision in which they were given."""
+    tensor = as_tensor(value, name=name).detach()
+    bad = int((~torch.isfinite(tensor)).sum())
+    if bad:
         raise ValueError(f"{name} has {bad} NaN or infinite values: drop those rows first.")
-    return tensor.detach().to(dtype=dtype, device=device)
+    return tensor
+
+
+def _require_digits(values: Tensor, name: str) -> None:
+    """Raise ``ValueError`` where float32 has too few digits for values ``(datasets, n, columns)``.
+
+    Of up to 1,000 evenly spaced rows, the typical rounding error must be small beside the typical
+    distance from the median.
+    """
+    if values.dtype != torch.float64:
+        return
+    largest = float(values.abs().max())
+    if largest > torch.finfo(torch.float32).max:
+        raise ValueError(
+            f"{name} has values up to {largest:.1e}, too large for float32: divide {name} by a "
+            "constant first, or use dtype=torch.float64."
+        )
+    rows = values[:, spaced_rows(values.shape[1], 1000, values.device)]
+    middle = rows.median(1, keepdim=True).values
+    distance = (rows - middle).abs()
+    # Where most values are equal, the others decide; where all are, nothing is lost.
+    typical = distance.masked_fill(distance == 0, torch.nan).nanmedian(1).values
+    rounding = (rows - rows.float()).abs().median(1).values
+    lost = rounding > LARGEST_ROUNDING * typical
+    if bool(lost.any()):
+        which, column = lost.nonzero()[0].tolist()
+        raise ValueError(
+            f"{name} has values around {middle[which, 0, column]:.6g} (column {column}) that "
+            f"typically differ by {typical[which, column]:.2g}: float32 has too few digits for "
+            "them. Subtract the median and divide by a typical distance first, or use "
+            "dtype=torch.float64."
+        )
+
+
+def _features(x: Tensor) -> Tensor:
+    """Return ``(datasets, n, d)``."""
+    shape = tuple(x.shape)
+    if x.ndim not in (2, 3):
+        raise ValueError(f"X has shape {shape}: give (n, d), or (datasets, n, d) for a stack.")
+    if min(shape) == 0:
+        raise ValueError(f"X has shape {shape}: at least one row and one column are needed.")
+    if x.ndim == 2:
+        x = x.unsqueeze(0)
+    return x.contiguous()
 
 
 def _one_per_sample(value: Tensor, x: Tensor, name: str) -> Tensor:
