@@ -50,7 +50,7 @@ from frhsic_core.cli import command
 from frhsic_core.inputs.columns import far_codes
 from frhsic_core.inputs.files import read_table
 from frhsic_core.learning import FitWarning, MissingAttributeWarning
-from frhsic_core.remedies._comparison import dependence_of
+from frhsic_core.remedies.comparison import dependence_of
 
 RNG = np.random.default_rng(0)
 N = 200

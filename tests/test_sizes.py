@@ -28,7 +28,8 @@ RECORDED = {
     "laws": 970,
     "learning": 4903,
     "paper": 14207,
-    "remedies": 1845,
+    # An adjustment keeps the range and mean of scores, has links, weights and a sealed file.
+    "remedies": 2950,
     "tests": 29214,
     TOP: 2157,
 }

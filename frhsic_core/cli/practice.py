@@ -298,6 +298,13 @@ def adjust(
     use: Annotated[
         Path | None, typer.Option(help="Apply a saved adjustment instead of fitting a new one.")
     ] = None,
+    missing: Annotated[
+        str,
+        typer.Option(
+            help="People without an attribute: empty cells, refuse, leave their scores as they are, "
+            "or give them the score that is expected of people with their score."
+        ),
+    ] = "empty",
 ) -> None:
     """Make scores depend less on age, income or another attribute, from scores and attributes alone.
 
@@ -327,7 +334,7 @@ def adjust(
         raise ValueError(f"{scores.name} already has a column {added!r}: rename it, or remove it.")
     from frhsic_core._atomic_files import write_atomically
     from frhsic_core.auditing._report import change_report
-    from frhsic_core.remedies._adjustment import ScoreAdjuster, other_half
+    from frhsic_core.remedies.scores import ScoreAdjuster, other_half
 
     before = as_columns(data[[score]], argument="scores", default="score", categorical=False)[0]
     columns = as_columns(
@@ -335,12 +342,17 @@ def adjust(
     )
     known = np.logical_and.reduce([column.known for column in (before, *columns)])
     f, frame = before.values[known], data.loc[known, sensitive].reset_index(drop=True)
+    rest = before.known & ~known
+    said_of_rest = _without_attribute(missing, int(rest.sum()))
     with waiting(f"Adjusting {len(f):,} score{'s' * (len(f) != 1)} ..."):
         adjuster = (
             ScoreAdjuster.load(use) if use else ScoreAdjuster().fit(f, sensitive_features=frame)
         )
         new = np.full(len(data), np.nan)
         new[known] = adjuster.transform(f, sensitive_features=frame)
+        if missing in ("leave", "expected") and rest.any():
+            new[rest] = adjuster.set_params(missing=missing).without_attribute(before.values[rest])
+            adjuster.set_params(missing="refuse")
         shown, half = new, None if use else other_half(adjuster, f, frame)
         if half is not None:
             shown = np.full(len(data), np.nan)
@@ -357,13 +369,31 @@ def adjust(
     write_atomically(files)
     if save is not None:
         adjuster.save(save)
-    for sentence in said:
+    for sentence in [*said, *said_of_rest]:
         echo(f"- {sentence}")
     echo(f"Written: {', '.join(map(str, [*files, *([save] if save else [])]))}")
     call = f"frhsic audit {out} --sensitive {' --sensitive '.join(sensitive)} --label LABEL"
     echo(
         f"What it costs in AUC, if you have labels: {call} --score {score}, and the same with --score {added}."
     )
+
+
+def _without_attribute(missing: str, people: int) -> list[str]:
+    """Return what happens to people with a score but without an attribute, as a sentence."""
+    one_of("missing", missing, ("empty", "refuse", "leave", "expected"))
+    if people == 0:
+        return []
+    if missing == "refuse":
+        raise ValueError(
+            f"{people:,} people have a score but not every attribute: fill these cells, remove the "
+            "rows, or choose --missing empty, leave or expected."
+        )
+    done = {
+        "empty": "get no adjusted score (--missing leave or expected gives them one)",
+        "leave": "keep their score as it is",
+        "expected": "get the adjusted score that is expected of people with their score",
+    }
+    return [f"{people:,} people have a score but not every attribute: they {done[missing]}."]
 
 
 EXAMPLES: dict[Callable[..., None], str] = {

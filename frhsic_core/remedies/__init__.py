@@ -8,14 +8,10 @@ the trained encoders on your own data.
 
 from __future__ import annotations
 
-from frhsic_core.remedies._adjustment import (
-    AdjustedClassifier,
-    AdjustedRegressor,
-    ScoreAdjuster,
-    adjust_scores,
-)
-from frhsic_core.remedies._comparison import RemediedModel, RemedyComparison, compare_remedies
-from frhsic_core.remedies._erasure import AttributeEraser, KernelEraser
+from frhsic_core.remedies.comparison import RemediedModel, RemedyComparison, compare_remedies
+from frhsic_core.remedies.erase import AttributeEraser, KernelEraser
+from frhsic_core.remedies.models import AdjustedClassifier, AdjustedRegressor
+from frhsic_core.remedies.scores import ScoreAdjuster, adjust_scores
 
 __all__ = [
     "AdjustedClassifier",

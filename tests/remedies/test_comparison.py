@@ -8,15 +8,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import ShuffleSplit
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures
 
-import frhsic_core.remedies._comparison as comparison
+import frhsic_core.remedies.comparison as comparison
 from frhsic_core import distance_correlation, gdp
 from frhsic_core.remedies import compare_remedies
-from frhsic_core.remedies._comparison import (
+from frhsic_core.remedies.comparison import (
     AWARE,
     REMEDIES,
     RemedyComparison,
@@ -239,6 +240,15 @@ def test_an_attribute_that_the_encoder_cannot_resolve_is_refused_at_once(
         ValueError, match=r"value 1e\+09 \(column age\).*leave 'encoder' out of remedies"
     ):
         compare_remedies(X, y, sensitive_features=age)
+
+
+def test_tables_that_cannot_be_compared(people: Any) -> None:
+    X, y, s = people
+    matrix = sparse.csr_matrix(X[["years"]].to_numpy())
+    with pytest.raises(ValueError, match=r"X is sparse: pass X\.toarray"):
+        compare_remedies(matrix, y, sensitive_features=s["age"])
+    with pytest.raises(ValueError, match="task is 'guess'"):
+        compare_remedies(X, y, sensitive_features=s["age"], task="guess")
 
 
 @pytest.mark.filterwarnings("ignore::frhsic_core.learning.FitWarning")

@@ -29,7 +29,7 @@ from sklearn.tree import DecisionTreeClassifier
 from frhsic_core import AdjustedClassifier, AttributeEraser, KernelEraser, compare_remedies, gdp
 from frhsic_core.inputs.features import columns_of, fit_columns
 from frhsic_core.paper.runs.stored import book_folder
-from frhsic_core.remedies._comparison import RemediedModel, learner
+from frhsic_core.remedies.comparison import RemediedModel, learner
 
 N = 400
 

@@ -52,9 +52,9 @@ def measure_unit_simple_remedies(unit: dict[str, Any], device: str) -> list[dict
 
     from frhsic_core.paper.datasets import load_variant, stack_splits
     from frhsic_core.paper.runs.jobs import prediction_metrics
-    from frhsic_core.remedies._adjustment import logits
-    from frhsic_core.remedies._attributes import read_attributes
-    from frhsic_core.remedies._comparison import LEARNERS, REMEDIES, Sample, fit_predict
+    from frhsic_core.remedies.attributes import read_attributes
+    from frhsic_core.remedies.comparison import LEARNERS, REMEDIES, Sample, fit_predict
+    from frhsic_core.remedies.links import LOGIT
 
     data = load_variant(unit["dataset"], "reference", n=unit.get("n"))
     splits = stack_splits(data, seeds=(unit["split"],))
@@ -76,7 +76,7 @@ def measure_unit_simple_remedies(unit: dict[str, Any], device: str) -> list[dict
                 key, learner, STRENGTHS, train, test, plain, task=splits.task, seed=0
             )
             for strength, predicted, _ in found:
-                output = predicted if splits.task == "regression" else logits(predicted)
+                output = predicted if splits.task == "regression" else LOGIT.of(predicted)
                 measured = prediction_metrics(
                     torch.from_numpy(output),
                     splits.y_test[0],

@@ -144,7 +144,7 @@ class Split:
 
     def predicted(self, learner: str, x: np.ndarray, new: np.ndarray) -> np.ndarray:
         """Fit a learner on changed features and predict: numbers, or probabilities of the positive class."""
-        from frhsic_core.remedies._comparison import learner as make
+        from frhsic_core.remedies.comparison import learner as make
 
         model = make(learner, self.task).fit(x, self.y)
         return model.predict(new) if self.task == "regression" else model.predict_proba(new)[:, 1]
@@ -161,8 +161,8 @@ def _none(split: Split) -> Fits:
 
 
 def _ours(split: Split) -> Fits:
-    from frhsic_core.remedies._attributes import read_attributes
-    from frhsic_core.remedies._comparison import LAMS, REMEDIES, FittedRemedy
+    from frhsic_core.remedies.attributes import read_attributes
+    from frhsic_core.remedies.comparison import LAMS, REMEDIES, FittedRemedy
 
     s, new_s = (read_attributes(part, len(part)) for part in (split.s, split.new_s))
     settings: list[tuple[str, str, float | None]] = [("encoder", "network", lam) for lam in LAMS]
@@ -202,7 +202,7 @@ def _reductions(split: Split) -> Fits:
     """Take the probabilities of the classifiers that the method mixes: it predicts labels only."""
     from fairlearn.reductions import DemographicParity, ExponentiatedGradient
 
-    from frhsic_core.remedies._comparison import learner as make
+    from frhsic_core.remedies.comparison import learner as make
 
     groups = bins_of(split.s, split.s, 4)
     for bound in (0.02, 0.1):
@@ -243,7 +243,7 @@ def _residuals(split: Split) -> Fits:
     """Subtract from the scores their trend along S: that of a line, or the means of ten bins, both out of fold."""
     from sklearn.model_selection import cross_val_predict
 
-    from frhsic_core.remedies._comparison import learner as make
+    from frhsic_core.remedies.comparison import learner as make
 
     how = "predict" if split.task == "regression" else "predict_proba"
     x, new = split.with_s()
@@ -294,7 +294,7 @@ def measure_unit(unit: dict[str, Any], device: str) -> list[dict[str, Any]]:
     """Return a row for each setting of one family on one split."""
     from sklearn.model_selection import train_test_split
 
-    from frhsic_core.remedies._comparison import dependence_of, score_of
+    from frhsic_core.remedies.comparison import dependence_of, score_of
 
     x, y, s = sample(unit["dataset"])
     task = TABLES[unit["dataset"]].task

@@ -25,7 +25,7 @@ from frhsic_core.paper.runs.jobs import run_job
 from frhsic_core.paper.runs.plan import Stack, Unit
 from frhsic_core.paper.runs.stored import stored_rows
 from frhsic_core.registry import PAPER_DATASETS
-from frhsic_core.remedies import _comparison as comparison
+from frhsic_core.remedies import comparison
 
 TIMINGS = {"seconds", "cpu_seconds", "mebibytes", "repeats"}
 SECONDS = 1.6  # that a unit took when it was stored

@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 from frhsic_core.paper.datasets import load_variant, stack_splits
 from frhsic_core.paper.experiments import matched_points, remedies
 from frhsic_core.paper.experiments.comparison import corrected_t
-from frhsic_core.remedies import _comparison as comparison
+from frhsic_core.remedies import comparison
 
 
 @pytest.mark.parametrize("name", remedies.TABLES)

@@ -33,19 +33,19 @@ from frhsic_core.inputs.features import columns_of, fit_columns
 from frhsic_core.inputs.fitting import require_features, require_resolution, warn_of_attribute
 from frhsic_core.joint import distance_correlation
 from frhsic_core.learning import FairClassifier, FairRegressor
-from frhsic_core.remedies._adjustment import (
-    AdjustedClassifier,
-    AdjustedRegressor,
-    require_predictions,
-)
-from frhsic_core.remedies._attributes import (
+from frhsic_core.remedies.attributes import (
     AttributeBasis,
     attribute_matrix,
     checked_features,
     read_attributes,
     warn_of_few,
 )
-from frhsic_core.remedies._erasure import AttributeEraser, KernelEraser
+from frhsic_core.remedies.erase import AttributeEraser, KernelEraser
+from frhsic_core.remedies.models import (
+    AdjustedClassifier,
+    AdjustedRegressor,
+    require_predictions,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,21 +7,21 @@ from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import torch
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags, check_array
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from frhsic_core._arrays import ArrayLike, fix_signs
+from frhsic_core._arrays import ArrayLike
 from frhsic_core.inputs.features import columns_of, fit_columns
-from frhsic_core.remedies._attributes import (
+from frhsic_core.remedies.attributes import (
     BASES,
     AttributeBasis,
     attributes_to_fit,
     checked_features,
     standardized,
 )
+from frhsic_core.remedies.project import with_fixed_signs
 
 _NUMBERS: dict[str, Any] = {"dtype": np.float64, "ensure_all_finite": "allow-nan"}
 _RANK = 1e-10  # directions of X or φ below this share of the largest variance do not exist
@@ -179,7 +179,7 @@ class AttributeEraser(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     def _fit_features(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Fit the features of X, and return an offset and the unit of each in which a change is small or large."""
         # Columns with large units must not decide which directions of small variance exist.
-        return standardized(x)
+        return standardized(x, constant=1.0)
 
     def _features_of(self, x: np.ndarray) -> np.ndarray:
         """Return the features of X."""
@@ -230,7 +230,7 @@ class KernelEraser(AttributeEraser):
             values, axes = np.linalg.eigh(x.T @ x / len(x))
             # An axis without variance, as dependent columns have, is zero: it would show rounding errors, and of a new
             # sample what the training samples do not have.
-            axes = fix_signs(torch.from_numpy(axes)).numpy()
+            axes = with_fixed_signs(axes)
             self.axes_ = np.where(values > _RANK * values[-1], axes, 0.0)[:, ::-1][:, :m]
             directions = self.axes_.T @ directions
             x = x @ self.axes_
