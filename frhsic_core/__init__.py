@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.2.0"
 
 _EXPORTS = {
-    "bounds": ("gdp_bound", "hsic_bound"),
+    "bounds": ("Bounded", "eipm_bound", "gdp_bound", "hsic_bound"),
     "kernels": (
         "Categorical",
         "Distance",

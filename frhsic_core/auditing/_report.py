@@ -31,6 +31,7 @@ from frhsic_core.auditing._results import (
     AttributeAudit,
     Missing,
     Verdict,
+    at_most,
     bound_figure,
     clean,
     curve_svg,
@@ -211,8 +212,12 @@ class Audit:
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything as a dict of JSON values; ``format`` is raised when a name changes its meaning."""
-        outcomes = [asdict(verdict) | {"outcome": verdict.outcome} for verdict in self.verdicts]
-        value = asdict(self) | {"provenance": self._facts(), "verdicts": outcomes}
+        outcomes = [
+            asdict(verdict, dict_factory=_fields) | {"outcome": verdict.outcome}
+            for verdict in self.verdicts
+        ]
+        value = asdict(self, dict_factory=_fields)
+        value |= {"provenance": self._facts(), "verdicts": outcomes}
         for entry, attribute in zip(value["attributes"], self.attributes, strict=True):
             entry["sentences"] = _sentences.attribute_sentences(self, attribute)
         return _json({"format": FORMAT, "title": self._title, "sentences": self.sentences} | value)
@@ -335,6 +340,11 @@ def _figure(
     return f"<figure>{drawn}<figcaption>{clean(caption)}</figcaption></figure>"
 
 
+def _fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the fields of a part without the way to the bound with other numbers of rows."""
+    return {name: value for name, value in pairs if name != "projection"}
+
+
 def _cards(audit: Audit, attribute: AttributeAudit) -> str:
     """Return the three main numbers: the mean gap, what is guaranteed, and how sure the dependence is."""
     curve, bound, test = attribute.curve, attribute.bound, attribute.numbers["pvalue"]
@@ -343,7 +353,7 @@ def _cards(audit: Audit, attribute: AttributeAudit) -> str:
     gap += f"{number(curve.gdp_low)} to {number(curve.gdp_high)}"
     limit, why, picture = "none", f"guarantee: {attribute.unbounded}", ""
     if bound is not None:
-        limit = f"≤ {number(bound.bound)}"
+        limit = f"≤ {at_most(bound.bound)}"
         why = f"guaranteed: with {percent(1.0 - bound.delta)} confidence GDP is not larger in the population"
         picture = bound_figure(curve.gdp, (curve.gdp_low, curve.gdp_high), bound.bound, level)
         if bound.own_values:

@@ -193,11 +193,14 @@ class Verdict:
         if self.outcome == "inconclusive" and rows is None and bound.own_values:
             why = f"No guarantee is possible: most people have a value of {name} of their own."
             return f"{said}. {why} Round {name}, or use gdp_bound with groups and variation."
-        said += f", guaranteed to be at most {number(bound.bound)}."
+        said += f", guaranteed to be at most {at_most(bound.bound)}."
         if self.outcome == "inconclusive" and rows is None:
             said += f" No number of rows would be enough, since GDP over the values is {number(bound.estimate)} here."
         elif self.outcome == "inconclusive":
-            said += f" About {rows:,} rows with the same scores would be enough to guarantee it."
+            said += (
+                f" With {rows - bound.n:,} more people and the same estimates, {rows:,} rows in all, "
+                f"the guarantee would pass at {number(self.limit)}."
+            )
         return f"{said} {caveat}"
 
 
@@ -224,6 +227,23 @@ def number(value: float, *, unit: float | None = None) -> str:
     digits = max(0, 2 - math.floor(math.log10(abs(value))))
     text = f"{value:,.{digits}f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def at_most(value: float) -> str:
+    """Return a number as :func:`number` does, but never below ``value``: for an upper bound.
+
+    Examples
+    --------
+    >>> number(0.12341), at_most(0.12341), at_most(0.1), at_most(0.00001234)
+    ('0.123', '0.124', '0.1', '1.24e-05')
+    """
+    text = number(value)
+    if not math.isfinite(value) or float(text.replace(",", "")) >= value:
+        return text
+    last_digit = 10.0 ** (math.floor(math.log10(abs(value))) - 2)
+    if last_digit > 1.0 and value < 1e9:  # these are written without a fraction, to the last digit
+        last_digit = 1.0
+    return number(value + 0.500001 * last_digit)
 
 
 def short(name: str) -> str:
@@ -449,7 +469,7 @@ def bound_figure(gdp: float, interval: tuple[float, float], bound: float, level:
             points=f"{end - 7:.1f},15 {end:.1f},7 {end + 7:.1f},15 {end:.1f},23",
         )
     )
-    what = {"role": "img", "aria_label": f"GDP {number(gdp)}, guaranteed at most {number(bound)}"}
+    what = {"role": "img", "aria_label": f"GDP {number(gdp)}, guaranteed at most {at_most(bound)}"}
     words = f"GDP: the estimate (circle) with its {level} interval (line), and what is guaranteed (diamond)."
     svg = _tag("svg", "".join(parts), viewBox=f"0 0 {WIDTH} 57", **what)
     return f"<figure>{svg}<figcaption>{words}</figcaption></figure>"

@@ -18,6 +18,7 @@ from frhsic_core.auditing._results import (
     PERMUTATIONS,
     AttributeAudit,
     Measure,
+    at_most,
     number,
     percent,
     short,
@@ -272,11 +273,11 @@ def guarantee(attribute: AttributeAudit) -> str:
     if bound.own_values:
         return (
             f"Most people have a value of {short(attribute.name)} of their own, so GDP has no useful guaranteed "
-            f"bound, only {number(bound.bound)}. To get one, round {short(attribute.name)} and audit again."
+            f"bound, only {at_most(bound.bound)}. To get one, round {short(attribute.name)} and audit again."
         )
     return (
         f"With {percent(1.0 - bound.delta)} confidence GDP over the {bound.values} values of {short(attribute.name)} "
-        f"is at most {number(bound.bound)}. This assumes independent rows that neither trained nor chose the "
+        f"is at most {at_most(bound.bound)}. This assumes independent rows that neither trained nor chose the "
         "model, and nothing else."
     )
 

@@ -18,8 +18,10 @@ standard deviation of the scores. In the same way √HSIC is the mean of the cov
 direction, and the mean of (1 − k)(1 − l) over pairs of rows bounds its variance.
 """
 
+from frhsic_core.bounds.features import Bounded
 from frhsic_core.bounds.gdp import gdp_bound
+from frhsic_core.bounds.heads import eipm_bound
 from frhsic_core.bounds.hsic import hsic_bound
 from frhsic_core.bounds.result import DependenceBound
 
-__all__ = ["DependenceBound", "gdp_bound", "hsic_bound"]
+__all__ = ["Bounded", "DependenceBound", "eipm_bound", "gdp_bound", "hsic_bound"]

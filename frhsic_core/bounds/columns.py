@@ -27,6 +27,14 @@ def read_scores(
             f"y_pred has values from {f.min():g} to {f.max():g}, outside of [{low:g}, {high:g}]: pass bounds=, the "
             "smallest and the largest value that a score can have (not those of this sample)."
         )
+    groups_of = read_groups(s, groups)
+    if len(groups_of) != len(f):
+        raise ValueError(f"sensitive_features has {len(groups_of)} rows but y_pred has {len(f)}.")
+    return (f - low) / (high - low), groups_of, high - low
+
+
+def read_groups(s: ArrayLike, groups: Sequence[float] | None) -> np.ndarray:
+    """Return the number of the group of each row: of its value, or of its bin between edges."""
     if groups is None:
         column = np.asarray(s.detach().cpu() if hasattr(s, "detach") else s)
         column = _flat(column, "sensitive_features")
@@ -50,9 +58,7 @@ def read_scores(
                 "groups must be finite numbers in rising order, the inner edges of the bins."
             )
         groups_of = np.searchsorted(edges, _column(s, "sensitive_features"), side="right")
-    if len(groups_of) != len(f):
-        raise ValueError(f"sensitive_features has {len(groups_of)} rows but y_pred has {len(f)}.")
-    return (f - low) / (high - low), groups_of, high - low
+    return groups_of
 
 
 def _column(x: ArrayLike, name: str) -> np.ndarray:
@@ -66,3 +72,16 @@ def _flat(values: np.ndarray, name: str) -> np.ndarray:
     if values.ndim != 1 and not (values.ndim == 2 and values.shape[1] == 1):
         raise ValueError(f"{name} has shape {values.shape}: a bound takes one column, (n,).")
     return values.reshape(-1)
+
+
+def labels(y_true: ArrayLike, rows: int) -> np.ndarray:
+    """Return which rows have the larger one of two labels."""
+    values = _column(y_true, "y_true")
+    if len(values) != rows:
+        raise ValueError(f"y_true has {len(values)} rows but y_pred has {rows}.")
+    kinds = np.unique(values)
+    if len(kinds) != 2:
+        raise ValueError(
+            f"y_true has {len(kinds)} distinct values: a label has two, such as 0 and 1."
+        )
+    return values == kinds[1]

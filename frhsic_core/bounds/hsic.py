@@ -3,27 +3,107 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from torch import Tensor
 
 from frhsic_core._arrays import ArrayLike, as_pair, same_kind
 from frhsic_core._choices import one_of
-from frhsic_core.bounds.result import FIXED, INDEPENDENT, DependenceBound, check_delta
+from frhsic_core.bounds.features import (
+    change_square,
+    check_promise,
+    features_of,
+    is_unit,
+    largest_hsic,
+    plain,
+)
+from frhsic_core.bounds.inequalities import mixture_radius
+from frhsic_core.bounds.result import (
+    ALWAYS,
+    FIXED,
+    INDEPENDENT,
+    DependenceBound,
+    check_count,
+    check_delta,
+)
 from frhsic_core.joint import hsic
 from frhsic_core.joint._factors import thin_pair
-from frhsic_core.kernels import (
-    Categorical,
-    Gaussian,
-    InverseMultiquadric,
-    Kernel,
-    Laplacian,
-    MultiScale,
-    Product,
-)
+from frhsic_core.kernels import Kernel
 
-NON_NEGATIVE = (Gaussian, MultiScale, Laplacian, InverseMultiquadric, Categorical)
+if TYPE_CHECKING:
+    from torch import Tensor
+
+# The three errors of the bound for all n: the mean, and the two small means.
+SHARES = (0.8, 0.1, 0.1)
+KERNELS_FIXED = "The kernels, with their bandwidths, were fixed before these rows were seen."
+PROMISE = "No two values have features farther apart than was promised."
+
+
+@dataclass(frozen=True)
+class Difference:
+    r"""√HSIC − n/(n−1)·√HSIC_n ≤ c√(L/2n), by McDiarmid's inequality."""
+
+    change: float
+    level: float
+
+    def root(self, estimate: float, n: int) -> float:
+        """Return the bound on √HSIC."""
+        return n / (n - 1) * math.sqrt(estimate) + self.change * math.sqrt(self.level / (2.0 * n))
+
+
+@dataclass(frozen=True)
+class PairVariance:
+    """The bound with the mean of (1 − k)(1 − l) over pairs of rows."""
+
+    variance: float
+    delta: float
+
+    def root(self, estimate: float, n: int) -> float:
+        """Return the bound on √HSIC."""
+        slack = float(pair_slack(self.variance, n, self.delta))
+        return n / (n - 1) * math.sqrt(estimate) + slack
+
+
+@dataclass(frozen=True)
+class AllTimes:
+    r"""√HSIC ≤ √HSIC_n + h_n(c) + h_n(2√r_Z)·h_n(2√r_S) for all n at once, h_n a mixture.
+
+    √HSIC is E X with X = ⟨(φ − E φ) ⊗ (ψ − E ψ), W⟩, W = C/‖C‖, and √HSIC_n is at least the mean of
+    X minus ‖φ̄ − E φ‖‖ψ̄ − E ψ‖. X has a range of at most c, as in :mod:`~frhsic_core.bounds.features`,
+    and features are at most √r from their mean.
+    """
+
+    change: float
+    diameters: tuple[float, float]
+    delta: float
+    rows: int
+
+    def root(self, estimate: float, n: int) -> float:
+        """Return the bound on √HSIC."""
+        return math.sqrt(estimate) + float(self.slack(n))
+
+    def slack(self, n: ArrayLike) -> Any:
+        """Return what is added to √HSIC_n."""
+        one, two, three = (math.log(1.0 / (share * self.delta)) for share in SHARES)
+        few = max(2, self.rows // 20)
+        z, s = self.diameters
+        small = mixture_radius(2.0 * z, n, two, rows=few)
+        small = small * mixture_radius(2.0 * s, n, three, rows=few)
+        return mixture_radius(self.change, n, one, rows=self.rows) + small
+
+
+@dataclass(frozen=True)
+class RootProjection:
+    """The bound on HSIC with another number of rows and the same estimates."""
+
+    estimate: float
+    largest: float
+    method: Difference | PairVariance | AllTimes
+
+    def bound(self, n: int) -> float:
+        """Return the bound at n rows."""
+        return min(self.method.root(self.estimate, n) ** 2, self.largest)
 
 
 @same_kind
@@ -36,31 +116,44 @@ def hsic_bound(
     delta: float = 0.05,
     candidates: int = 1,
     method: str = "difference",
+    anytime: bool = False,
+    planned_rows: int = 10_000,
 ) -> DependenceBound:
-    r"""Return an upper bound on HSIC that holds with probability 1 − ``delta``, for kernels that are fixed in advance.
+    r"""Return an upper bound on HSIC that holds with probability 1 − ``delta``.
 
-    .. math:: \sqrt{\mathrm{HSIC}} \le \tfrac{n}{n-1}\sqrt{\mathrm{HSIC}_n} + \sqrt{3\log(K/\delta)/n}
+    .. math:: \sqrt{\mathrm{HSIC}} \le \tfrac{n}{n-1}\sqrt{\mathrm{HSIC}_n} + c\sqrt{\log(K/\delta)/(2n)}
 
-    There is no bias term, and near zero the bound falls like 1/n. The covariance of g(Z) and h(S)
-    is then at most ‖g‖·‖h‖·√HSIC in absolute value, for all functions g and h of the two RKHS at once. Time and
-    memory are those of :func:`frhsic_core.hsic`.
+    One row changes the right side's first term by at most c/n. For kernels with values in [0, 1],
+    c² = 6; see :mod:`frhsic_core.bounds.features` for others. There is no bias term, and near zero
+    the bound falls like 1/n. The covariance of g(Z) and h(S) is then at most ‖g‖·‖h‖·√HSIC in
+    absolute value, for all functions g and h of the two RKHS at once. Time and memory are those of
+    :func:`frhsic_core.hsic`.
 
-    With ``method="variance"`` the last term is :math:`\tfrac43 q+\sqrt{2\hat vq+q^2}`, where q = log(2K/δ)/⌊n/2⌋ and
-    :math:`\hat v` is the mean of (1 − k)(1 − l) over pairs of rows. It is smaller from some hundreds of rows on if most
-    pairs are similar in Z or in S.
+    With ``method="variance"`` the last term is :math:`\tfrac43 q+\sqrt{2\hat vq+q^2}`, where
+    q = log(2K/δ)/⌊n/2⌋ and :math:`\hat v` is the mean of (1 − k)(1 − l) over pairs of rows. It is
+    smaller from some hundreds of rows on if most pairs are similar in Z or in S.
 
     Parameters
     ----------
     z, s : array_like
         ``(n, d)`` and ``(n, p)`` or ``(n,)``. The encoder of Z did not see these rows.
     kernel_z, kernel_s : Kernel
-        Non-negative kernels with k(x, x) ≤ 1, with bandwidths that do not come from these rows.
+        Non-negative kernels with k(x, x) = 1 and a bandwidth that does not come from these rows, or
+        any kernel with a promise, such as ``Bounded.distance(72.0)``. With the kernels of distance
+        covariance on both sides, dCov = 2√HSIC.
     delta : float
         Largest probability that the bound is too small.
     candidates : int
-        K, the number of encoders, fixed in advance, from which one was chosen with the help of these rows.
+        K, the number of encoders, fixed in advance, from which one was chosen with the help of these
+        rows.
     method : {"difference", "variance"}
         Which bound. Choose it before you see the rows.
+    anytime : bool
+        Whether the bound holds for all n at once, so that you may look as often as you like and stop
+        when you like. The rows must come in a fixed order, such as that of their dates.
+    planned_rows : int
+        With ``anytime``: the number of rows for which the bound is tightest, fixed before the first
+        row.
 
     Returns
     -------
@@ -69,6 +162,7 @@ def hsic_bound(
 
     Examples
     --------
+    >>> from frhsic_core.kernels import Gaussian
     >>> from frhsic_core.laws import GaussianPair
     >>> law = GaussianPair(0.0)
     >>> z, s = law.sample(10_000, random_state=0)
@@ -77,31 +171,56 @@ def hsic_bound(
     True
     """
     check_delta(delta, candidates)
+    check_count("planned_rows", planned_rows)
     z, s = as_pair(z, s, min_rows=2)
-    for name, kernel in (("kernel_z", kernel_z), ("kernel_s", kernel_s)):
-        _check_kernel(name, kernel)
+    features_z, features_s = features_of("kernel_z", kernel_z), features_of("kernel_s", kernel_s)
+    unit = is_unit(kernel_z) and is_unit(kernel_s)
     one_of("method", method, ("difference", "variance"))
     if z.dim() != 2:
         raise ValueError(
             f"z has shape {tuple(z.shape)}: a bound is one of a single sample, so pass (n, d)."
         )
-    n = len(z)
-    estimate = float(hsic(z, s, kernel_z=kernel_z, kernel_s=kernel_s))
+    check_promise("z", kernel_z, z)
+    check_promise("s", kernel_s, s)
+    n, share = len(z), delta / candidates
+    estimate = float(hsic(z, s, kernel_z=plain(kernel_z), kernel_s=plain(kernel_s)))
+    change = math.sqrt(change_square(features_z, features_s))
+    way: Difference | PairVariance | AllTimes = Difference(change, math.log(1.0 / share))
     if method == "variance":
-        added = float(pair_slack(pair_variance(z, s, kernel_z, kernel_s), n, delta / candidates))
-    else:
-        added = math.sqrt(3.0 * math.log(candidates / delta) / n)
-    slack = math.sqrt(estimate) / (n - 1) + added
-    kernels = "The kernels, with their bandwidths, were fixed before these rows were seen."
-    encoder = FIXED.format(
-        what="representation was" if candidates == 1 else "candidate representations were"
-    )
-    # k and l lie in [0, 1], so HSIC, the squared norm of a covariance operator, is at most 1/4 (two equal groups).
-    bound = min((math.sqrt(estimate) + slack) ** 2, 0.25)
-    assumptions = (INDEPENDENT, encoder, kernels)
+        _check_variance(unit, anytime)
+        way = PairVariance(pair_variance(z, s, kernel_z, kernel_s), share)
+    elif anytime:
+        pair = (features_z.squared_diameter, features_s.squared_diameter)
+        diameters = (math.sqrt(pair[0]), math.sqrt(pair[1]))
+        way = AllTimes(change, diameters, share, int(planned_rows))
+    what = "representation was" if candidates == 1 else "candidate representations were"
+    assumptions = [INDEPENDENT, FIXED.format(what=what), KERNELS_FIXED]
+    if not unit:
+        assumptions.append(PROMISE)
+    if anytime:
+        assumptions.append(ALWAYS.format(rows=int(planned_rows)))
+    projection = RootProjection(estimate, largest_hsic(features_z, features_s, unit=unit), way)
     return DependenceBound(
-        bound, estimate, "HSIC", delta, n, candidates, method, assumptions, slack, estimate
+        projection.bound(n),
+        estimate,
+        "HSIC",
+        delta,
+        n,
+        candidates,
+        method,
+        tuple(assumptions),
+        way.root(estimate, n) - math.sqrt(estimate),
+        estimate,
+        anytime=anytime,
+        projection=projection,
     )
+
+
+def _check_variance(unit: bool, anytime: bool) -> None:
+    if anytime:
+        raise ValueError('method is "variance": with anytime=True only "difference" is proved.')
+    if not unit:
+        raise ValueError('method is "variance": it needs kernels with values in [0, 1].')
 
 
 def pair_variance(z: Tensor, s: Tensor, kernel_z: Kernel, kernel_s: Kernel) -> float:
@@ -140,12 +259,3 @@ def pair_slack(variance: ArrayLike, n: int, delta: float) -> Any:
     """
     q = math.log(2.0 / delta) / (n // 2)
     return 4.0 * q / 3.0 + np.sqrt(2.0 * np.asarray(variance) * q + q * q)
-
-
-def _check_kernel(name: str, kernel: Kernel) -> None:
-    parts = kernel.factors if isinstance(kernel, Product) else (kernel,)
-    if not all(isinstance(part, NON_NEGATIVE) for part in parts):
-        raise TypeError(
-            f"{name} is {kernel!r}: the bound needs a kernel object with values in [0, 1] and a bandwidth that was "
-            "fixed before these rows were seen, for example Gaussian(1.0)."
-        )

@@ -16,7 +16,7 @@ from frhsic_core import audit, gdp_bound, gdp_curve
 from frhsic_core.auditing import Audit, gdp_score
 from frhsic_core.auditing._predictions import residuals, sample_rows
 from frhsic_core.auditing._report import escape_markdown
-from frhsic_core.auditing._results import clean, number
+from frhsic_core.auditing._results import at_most, clean, number
 from frhsic_core.auditing._sentences import largest_gap
 from frhsic_core.inputs.columns import CATEGORIES, Column, as_column, read_columns
 
@@ -327,12 +327,15 @@ def test_the_guarantee_is_the_bound_of_the_values() -> None:
     bound = gdp_bound(p, sensitive_features=age)
     assert found.bound == bound
     assert any(
-        f"at most {number(bound.bound)}" in line and "40 values" in line for line in found.sentences
+        f"at most {at_most(bound.bound)}" in line and "40 values" in line
+        for line in found.sentences
     )
     above, below = bound.bound + 1e-6, bound.bound - 1e-6
     passed, failed, never = found.check(f"gdp={above}", f"gdp={below}", "gdp=0.03", guaranteed=True)
     assert [verdict.outcome for verdict in (passed, failed)] == ["below", "inconclusive"]
-    assert f"{bound.rows_needed(below):,} rows" in str(failed)
+    needed = bound.rows_needed(below)
+    more = f"With {needed - 400:,} more people and the same estimates, {needed:,} rows in all"
+    assert more in str(failed)
     assert "would be enough" not in str(passed)
     assert bound.rows_needed(0.03) is None
     assert (never.outcome, "No number of rows" in str(never)) == ("inconclusive", True)
@@ -344,7 +347,7 @@ def test_the_guarantee_is_the_bound_of_the_values() -> None:
         str(one).endswith(held_out) for one in (passed, failed, never, far, *found.check("gdp=0.1"))
     )
     own = audit(p, sensitive_features=age + rng.uniform(size=400))
-    assert f"no useful guaranteed bound, only {number(own.bound.bound)}" in str(own)
+    assert f"no useful guaranteed bound, only {at_most(own.bound.bound)}" in str(own)
     (verdict,) = own.check("gdp=0.05", guaranteed=True)
     assert "No guarantee is possible: most people have a value of " in str(verdict)
     assert str(verdict).endswith("use gdp_bound with groups and variation.")
@@ -355,6 +358,20 @@ def test_the_guarantee_is_the_bound_of_the_values() -> None:
     assert row["value"] == bound.bound
     with pytest.raises(ValueError, match="for gdp only"):
         found.check("calibration=0.1", guaranteed=True)
+
+
+@pytest.mark.parametrize("exponent", range(-7, 8))
+def test_an_upper_bound_is_never_printed_too_small(exponent: int) -> None:
+    """Rounded as usual, half of all bounds would be printed as less than what was proved."""
+    rng = np.random.default_rng(exponent + 7)
+    values = 10.0 ** (exponent + rng.uniform(size=200))
+    printed = np.array([float(at_most(value).replace(",", "")) for value in values])
+    usual = np.array([float(number(value).replace(",", "")) for value in values])
+    assert (printed >= values).all()
+    assert (usual < values).any()
+    # Three digits, so the number is larger by at most one hundredth.
+    assert (printed <= 1.0101 * values).all()
+    assert [at_most(value) for value in (0.25, 0.0, 2.0)] == ["0.25", "0", "2"]
 
 
 def test_without_known_limits_or_with_weights_nothing_is_guaranteed() -> None:
