@@ -84,6 +84,15 @@ def test_where_the_best_peer_is_lower_on_ten_new_tables() -> None:
         kept = lost[cell[:3]].assign(family=families).merge(table, on=cell)
         short = kept.join(plain.rename("plain"), on=cell[:2]).eval("score < plain - limit")
         assert (len(short), short.sum()) == (31, count)
+    # What both sides really lost in these cells: the comparison is at equal allowed loss alone.
+    losses = []
+    for families in ("ours", lost["family"]):
+        own = lost[cell[:3]].assign(family=families).merge(table, on=cell)
+        own = own.join(plain.rename("plain"), on=cell[:2])
+        losses.append((own["plain"] - own["score"]).to_numpy())
+    ours, peers = losses
+    assert (ours.mean().round(3), peers.mean().round(3)) == (0.006, 0.022)
+    assert (peers > ours).sum() == 22
     significant = table[table["p"] < 0.05]
     wins = np.sign(significant["difference"]).groupby(significant["family"]).sum()
     assert set(wins.index[wins > 0]) == {"reweighing", "residuals", "threshold"}
