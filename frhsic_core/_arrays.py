@@ -14,10 +14,6 @@ import dataclasses
 import functools
 import inspect
 import math
-import os
-import sys
-import traceback
-import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from numbers import Integral
@@ -29,18 +25,23 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-ArrayLike = Any  # tensor, NumPy array, pandas Series or DataFrame, or nested sequence of numbers
+from frhsic_core.inputs.arrays import (
+    ArrayLike,
+    complex_numbers,
+    is_plain,
+    require_exact,
+    sparse_tensor,
+)
+from frhsic_core.inputs.rows import RowLabelWarning as RowLabelWarning
+from frhsic_core.inputs.rows import require_same_rows
+from frhsic_core.inputs.rows import warn_caller as warn_caller
+
 RandomState = Any  # None, a whole number, numpy.random.Generator or RandomState, or torch.Generator
 # Above this many rows two dense float64 Gram matrices pass a quarter of a gigabyte: go block by block instead.
 DENSE_ROWS = 4096
 # Up to this many numbers (half a gigabyte in float64) nothing is asked: small calls stay as fast as they are.
 _SMALL = 2**26
-_LIBRARY = os.path.dirname(__file__) + os.sep
 Function = TypeVar("Function", bound=Callable[..., Any])
-
-
-class RowLabelWarning(UserWarning):
-    """Two pandas objects have different row labels and are matched by position."""
 
 
 def as_generator(random_state: RandomState) -> torch.Generator | None:
@@ -161,37 +162,37 @@ def as_seed(random_state: RandomState) -> int:
 def as_tensor(x: ArrayLike, *, name: str = "x") -> Tensor:
     """Convert ``x`` to a floating tensor without looking at its values.
 
-    Tensors in float32 and float64 pass through untouched. Half precision becomes float32: distances, sums and p-values
-    do not fit into its 8 or 11 bits. Integer and bool tensors, NumPy arrays, pandas objects and sequences become
-    float64, so that a test of independence does not lose digits to the type of its input. Dates and durations become
-    numbers of time units, and a missing one (NaT) becomes NaN, which the statistics reject.
+    Tensors in float32 and float64 pass through untouched. Half precision becomes float32:
+    distances, sums and p-values do not fit into its 8 or 11 bits. Everything else becomes float64,
+    so that a test of independence does not lose digits to the type of its input; columns are read
+    by :mod:`frhsic_core.inputs`. A missing value is NaN, which the statistics reject.
 
     Examples
     --------
     >>> as_tensor([1, 2]).dtype
     torch.float64
     """
-    if hasattr(x, "to_numpy"):  # pandas: Series, DataFrame, Index
-        x = x.to_numpy()
-    kind = x.dtype.kind if isinstance(x, np.ndarray) else ""
-    if kind == "c" or (isinstance(x, Tensor) and x.is_complex()):
-        raise TypeError(
-            f"{name} is complex, but statistics need real numbers: pass real and imaginary parts as columns."
-        )
     if isinstance(x, Tensor):
-        return x.to(
-            torch.promote_types(x.dtype, torch.float32) if x.is_floating_point() else torch.float64
-        )
-    try:
-        values = np.array(x, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise TypeError(
-            f"{name} could not be read as numbers ({error}): encode categories as numeric columns first, and dates as "
-            "years or days."
-        ) from error
-    if kind in ("M", "m"):
-        values[np.isnat(x)] = np.nan  # NumPy reads NaT as the smallest whole number
-    return torch.as_tensor(values)
+        return _floating(x, name)
+    if is_plain(x):
+        require_exact(x, name)
+        return torch.as_tensor(np.array(x, dtype=np.float64))
+    from frhsic_core.inputs.columns import read_sample  # imports pandas, which few calls need
+
+    return torch.as_tensor(read_sample(x, name=name, words=False)[0])
+
+
+def _floating(x: Tensor, name: str) -> Tensor:
+    """Return a tensor in float32 if it is in half precision, and in float64 if it is not floating."""
+    if x.layout is not torch.strided:
+        raise TypeError(sparse_tensor(name))
+    if x.is_complex():
+        raise TypeError(complex_numbers(name))
+    if x.is_floating_point():
+        return x.to(torch.promote_types(x.dtype, torch.float32))
+    if x.dtype == torch.int64 and not x.is_cuda:
+        require_exact(x.numpy(), name)
+    return x.double()
 
 
 def _require_finite(x: Tensor, name: str) -> None:
@@ -297,8 +298,8 @@ def as_pair(
     """Return ``z`` as ``(..., n, d)`` and ``s`` as ``(..., n, p)`` with equal n, one dtype and one device.
 
     ``s`` may leave out its last dimension. Rows are matched by position; two pandas objects whose labels contradict
-    that are an error (:func:`require_same_rows`). If only one of the two is a tensor, it decides dtype and device; two
-    tensors are converted to the wider dtype.
+    that are an error (:func:`require_same_rows`). Both get the wider dtype of the two, so that no
+    column loses digits to its partner. If only one of the two is a tensor, it decides the device.
 
     Examples
     --------
@@ -330,69 +331,14 @@ def as_pair(
         raise ValueError(
             f"{names[0]} is on {z.device} and {names[1]} on {s.device}: move both to one device."
         )
-    if z_is_tensor == s_is_tensor:
-        wide = torch.promote_types(z.dtype, s.dtype)
-        z, s = z.to(wide), s.to(wide)
-    else:
-        like = z if z_is_tensor else s
-        z, s = z.to(like), s.to(like)
+    wide = torch.promote_types(z.dtype, s.dtype)
+    device = z.device if z_is_tensor else s.device
+    z = z.to(device=device, dtype=wide)
+    s = s.to(device=device, dtype=wide)
     if check_finite:
         _require_finite(z, names[0])
         _require_finite(s, names[1])
     return z, s
-
-
-def require_same_rows(a: ArrayLike, b: ArrayLike, *, names: tuple[str, str]) -> None:
-    """Raise an error if two pandas objects have the same row labels in another order; warn if the labels differ.
-
-    Rows are matched by position, but pandas users expect them to be matched by label. Only two arguments that both have
-    labels can contradict each other. Different numbers of rows are left to the caller. O(n) when they agree.
-
-    Parameters
-    ----------
-    a, b : array_like
-        Any two arguments; only Series and DataFrames are checked.
-    names : tuple of str
-        Names of the arguments in messages.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> age = pd.Series([30, 40], index=["Ann", "Bob"])
-    >>> require_same_rows(age, age[["Bob", "Ann"]], names=("z", "s"))
-    Traceback (most recent call last):
-    ValueError: z and s have the same row labels in another order (first rows: 'Ann' and 'Bob'), and rows are matched \
-by position: bring them into one order, s.loc[z.index], or pass .to_numpy() where the position is right.
-    """
-    if (
-        not (hasattr(a, "iloc") and hasattr(b, "iloc"))
-        or len(a) != len(b)
-        or a.index.equals(b.index)
-    ):
-        return
-    first = (a.index != b.index).argmax()
-    shown = " and ".join(repr(index[[first]].tolist()[0]) for index in (a.index, b.index))
-    where = "first rows" if first == 0 else f"rows {first}"
-    if a.index.isin(b.index).all() and b.index.isin(a.index).all():
-        raise ValueError(
-            f"{names[0]} and {names[1]} have the same row labels in another order ({where}: {shown}), and rows are "
-            f"matched by position: bring them into one order, {names[1]}.loc[{names[0]}.index], or pass .to_numpy() "
-            "where the position is right."
-        )
-    warn_caller(
-        f"{names[0]} and {names[1]} have different row labels ({where}: {shown}) and are matched by position: if that "
-        "is right, pass .to_numpy(); if not, select the same rows of both.",
-        RowLabelWarning,
-    )
-
-
-def warn_caller(message: str, kind: type[Warning] = UserWarning) -> None:
-    """Warn with the first line outside the library, which a user can change."""
-    stack = enumerate(traceback.walk_stack(sys._getframe()), 1)
-    outside = next(
-        level for level, (frame, _) in stack if not frame.f_code.co_filename.startswith(_LIBRARY)
-    )
-    warnings.warn(message, kind, stacklevel=outside)
 
 
 def row_weights(
@@ -444,8 +390,7 @@ def row_weights(
 def read_mixed(s: ArrayLike, *, name: str = "s") -> tuple[ArrayLike, tuple[int, ...]]:
     """Return ``s`` with its categorical columns as codes, and the places of these columns.
 
-    A column of text, categories or other objects is categorical. Numbers, booleans, dates and tensors are returned as
-    they are.
+    Words and categories are categorical. Tensors and arrays of numbers are returned as they are.
 
     Examples
     --------
@@ -454,40 +399,16 @@ def read_mixed(s: ArrayLike, *, name: str = "s") -> tuple[ArrayLike, tuple[int, 
     >>> table.to_numpy().tolist(), places
     ([[30.0, 0.0], [40.0, 1.0]], (1,))
     """
-    labelled = hasattr(s, "iloc")
-    values = s if labelled or isinstance(s, Tensor) else np.asarray(s)
-    if not labelled and (
-        isinstance(s, Tensor) or values.dtype.kind not in "OUS" or values.ndim not in (1, 2)
-    ):
+    if isinstance(s, Tensor) or is_plain(s):
         return s, ()
+    from frhsic_core.inputs.columns import read_sample  # imports pandas, which few calls need
+
+    values, places = read_sample(s, name=name, words=True)
+    if not hasattr(s, "iloc"):
+        return values, places
     import pandas as pd
 
-    table = pd.DataFrame(values) if labelled else pd.DataFrame(values).infer_objects()
-    columns = {i: column for i, (_, column) in enumerate(table.items())}
-    places = tuple(i for i, column in columns.items() if is_categorical(column))
-    if not places:
-        return s, ()
-    for i in places:
-        codes = pd.factorize(columns[i])[0]
-        if (codes < 0).any():
-            raise ValueError(
-                f"{name} has {int((codes < 0).sum())} missing values: drop those rows or name a category."
-            )
-        columns[i] = pd.Series(codes, index=table.index)
-    coded = pd.DataFrame(columns).astype(np.float64)
-    return coded if labelled else coded.to_numpy(), places
-
-
-def is_categorical(column: Any) -> bool:
-    """Return whether a column of a pandas table has categories or text; text that reads as numbers is numbers."""
-    import pandas as pd
-
-    if isinstance(column.dtype, pd.CategoricalDtype):
-        return True
-    # Numbers, booleans, dates and durations; other columns have objects or text.
-    return column.dtype.kind not in "biufcmM" and bool(
-        pd.to_numeric(column.dropna(), errors="coerce").isna().any()
-    )
+    return pd.DataFrame(values, index=s.index), places  # rows are matched with those of z
 
 
 class _Recomputed(torch.autograd.Function):

@@ -32,7 +32,7 @@ from frhsic_core.auditing._results import (
 )
 from frhsic_core.auditing._sentences import certain_difference, extremes
 from frhsic_core.bounds import gdp_bound
-from frhsic_core.conditional._curve import Array, Curve, Smoother
+from frhsic_core.conditional._curve import LEVELS, Array, Curve, Smoother
 from frhsic_core.inputs.columns import (
     CATEGORIES,
     MIN_ROWS,
@@ -46,6 +46,7 @@ from frhsic_core.joint import distance_correlation, hsic_test, khgr
 _CLASSES = 20  # at most so many different whole numbers are classes
 _LABEL_ROWS = 50  # fewer people with a label have no curve
 GROUPS = 4
+ROWS_PER_LEVEL = 5  # on average, of a control with few values
 FIT_ROWS = 100_000  # for the control features
 _KNOTS = 6
 TEST_ROWS = 20_000  # of several columns
@@ -439,9 +440,7 @@ class _Work:
     def _weight(self, rows: NDArray[np.intp]) -> Array | None:
         return None if self.columns.weight is None else self.columns.weight.values[rows]
 
-    def _test(
-        self, f: Array, s: Array, rows: NDArray[np.intp], given: Array | None = None
-    ) -> Measure:
+    def _test(self, f: Array, s: Array, rows: NDArray[np.intp], given: Any = None) -> Measure:
         """Return the p-value of a test whether ``f`` and ``s (n, p)`` are independent, or so given a third variable."""
         most = len(f) if s.shape[1] == 1 and (given is None or given.shape[1] == 1) else TEST_ROWS
         kept = sample_rows(len(f), most, weight=self._weight(rows), random_state=self.random_state)
@@ -451,7 +450,7 @@ class _Work:
             "n_permutations": PERMUTATIONS,
             "random_state": self.random_state,
         }
-        given = None if given is None else given[kept]
+        given = None if given is None else _with_labels(given[kept])
         found = hsic_test(f[kept], s[kept], given=given, method="aggregated", **options)
         return Measure(float(found.pvalue), len(kept))
 
@@ -481,6 +480,16 @@ def _scaled(columns: Iterable[Column]) -> Array:
     return StandardScaler(with_mean=False).fit_transform(
         np.hstack([_matrix(column) for column in columns])
     )
+
+
+def _with_labels(controls: Array) -> pd.DataFrame:
+    """Return controls with few values as labels: like an attribute with few, they are not smoothed."""
+    table = pd.DataFrame(controls)
+    for name in table:
+        values = table[name].nunique()
+        if values <= LEVELS and len(table) >= ROWS_PER_LEVEL * values:
+            table[name] = table[name].astype("category")
+    return table
 
 
 def gdp_score(

@@ -8,7 +8,10 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from frhsic_core._arrays import ArrayLike, as_tensor, require_same_rows
+from frhsic_core.inputs.arrays import ArrayLike
+from frhsic_core.inputs.columns import read_sample
+from frhsic_core.inputs.rows import require_same_rows
+from frhsic_core.inputs.tables import as_table
 
 
 def read_scores(
@@ -24,8 +27,9 @@ def read_scores(
         raise ValueError(f"y_pred has {len(f)} rows: a bound needs at least 2.")
     if f.min() < low or f.max() > high:
         raise ValueError(
-            f"y_pred has values from {f.min():g} to {f.max():g}, outside of [{low:g}, {high:g}]: pass bounds=, the "
-            "smallest and the largest value that a score can have (not those of this sample)."
+            f"y_pred has values from {f.min():g} to {f.max():g}, outside of [{low:g}, {high:g}]: pass "
+            "bounds=, the smallest and the largest value that a score can have (not those of this "
+            "sample)."
         )
     groups_of = read_groups(s, groups)
     if len(groups_of) != len(f):
@@ -36,20 +40,12 @@ def read_scores(
 def read_groups(s: ArrayLike, groups: Sequence[float] | None) -> np.ndarray:
     """Return the number of the group of each row: of its value, or of its bin between edges."""
     if groups is None:
-        column = np.asarray(s.detach().cpu() if hasattr(s, "detach") else s)
-        column = _flat(column, "sensitive_features")
-        if pd.api.types.infer_dtype(column) == "interval":
-            raise TypeError(
-                "sensitive_features holds bins: pass the numbers themselves, and the inner edges as groups=. Edges "
-                "that come from these rows, as those of pandas.qcut do, are chosen by them; take them from other rows."
-            )
-        groups_of = pd.factorize(column)[0]  # −1 stands for a missing value
-        if (groups_of < 0).any():
-            raise ValueError("sensitive_features contains missing values: remove these rows first.")
+        groups_of = _groups(s)
     elif isinstance(groups, int | np.integer):
         raise TypeError(
-            f"groups is {groups}: bins must be fixed before the rows are seen, so pass their inner edges. Quantiles of "
-            "the same rows are chosen by them; take the edges from other rows or round numbers."
+            f"groups is {groups}: bins must be fixed before the rows are seen, so pass their inner "
+            "edges. Quantiles of the same rows are chosen by them; take the edges from other rows or "
+            "round numbers."
         )
     else:
         edges = np.asarray(groups, dtype=np.float64)
@@ -61,16 +57,32 @@ def read_groups(s: ArrayLike, groups: Sequence[float] | None) -> np.ndarray:
     return groups_of
 
 
+def _groups(s: ArrayLike) -> np.ndarray:
+    """Return the number of each row's group, the rows with one value of the attribute."""
+    table = as_table(s, argument="sensitive_features", default="sensitive_features")
+    if pd.api.types.infer_dtype(table.to_numpy().reshape(-1)) == "interval":
+        raise TypeError(
+            "sensitive_features holds bins: pass the numbers themselves, and the inner edges as "
+            "groups=. Edges that come from these rows, as those of pandas.qcut do, are chosen by "
+            "them; take them from other rows."
+        )
+    values, _ = read_sample(table, name="sensitive_features", words=True)
+    return np.unique(_only(values, "sensitive_features"), return_inverse=True)[1]
+
+
 def _column(x: ArrayLike, name: str) -> np.ndarray:
-    values = _flat(as_tensor(x, name=name).detach().double().cpu().numpy(), name)
-    if not np.isfinite(values).all():
-        raise ValueError(f"{name} contains NaN or infinite values: remove these rows first.")
-    return values
+    """Return one column of numbers."""
+    values, _ = read_sample(x, name=name, words=False)
+    return _only(values, name)
 
 
-def _flat(values: np.ndarray, name: str) -> np.ndarray:
+def _only(values: np.ndarray, name: str) -> np.ndarray:
+    """Return the only column of a sample, of which no value is missing."""
     if values.ndim != 1 and not (values.ndim == 2 and values.shape[1] == 1):
         raise ValueError(f"{name} has shape {values.shape}: a bound takes one column, (n,).")
+    bad = int((~np.isfinite(values)).sum())
+    if bad:
+        raise ValueError(f"{name} has {bad} NaN or infinite values: drop those rows first.")
     return values.reshape(-1)
 
 

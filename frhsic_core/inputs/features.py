@@ -17,12 +17,22 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from frhsic_core._arrays import is_categorical
-
 MOST_LEVELS = 100  # a column of text with more levels is an identifier or free text
 
 Plan = list[dict[str, Any]]
 """One entry per column of X, ``{"median", "missing"}`` for numbers and ``{"levels", "missing"}`` for categories."""
+
+
+def is_categorical(column: pd.Series) -> bool:
+    """Return whether a column of X has categories or words; text that reads as numbers is numbers.
+
+    Unlike an attribute, a column of X that was declared as categories stays so if they are numbers.
+    """
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        return True
+    if column.dtype.kind in "biufcmM":  # numbers, booleans, dates and durations
+        return False
+    return bool(pd.to_numeric(column.dropna(), errors="coerce").isna().any())
 
 
 def has_categories(X: Any) -> bool:

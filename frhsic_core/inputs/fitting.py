@@ -16,7 +16,7 @@ import pandas as pd
 from scipy import sparse
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
-from frhsic_core._arrays import require_same_rows, warn_caller
+from frhsic_core.inputs.rows import require_same_rows, warn_caller
 
 Fit = TypeVar("Fit", bound=Callable[..., Any])
 # Typical distances of S from its median: float32 then has a resolution of 1e5 · 6e-8 = .006 of one.

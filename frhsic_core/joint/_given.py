@@ -42,9 +42,6 @@ from frhsic_core.joint._contraction import Operator, dependence
 from frhsic_core.joint._factors import Factor
 from frhsic_core.kernels import Categorical, Gaussian, Kernel, median_distance, resolve_kernel
 
-# A numeric column with at most this many values, of at least so many rows each on average, is a set of labels.
-LABELS = 20
-ROWS_PER_LABEL = 5
 FORMS = ("biased", "normalized")
 # Features of C in a regression, and its ridge for features of size one and weights that sum to one.
 GIVEN_FEATURES = 32
@@ -95,33 +92,31 @@ class Given:
         return list(order.split(torch.bincount(self.codes).tolist()))
 
 
-def read_given(given: ArrayLike, n: int, *, by_type: bool = False, name: str = "given") -> Given:
-    """Read labels, strings, numbers or a table of them, ``(n,)`` or ``(n, columns)``.
+def read_given(given: ArrayLike, n: int, *, name: str = "given") -> Given:
+    """Read labels, words, numbers or a table of them, ``(n,)`` or ``(n, columns)``.
 
-    A column of strings, booleans, categories or other objects is discrete. A column of numbers is discrete if it has
-    at most ``LABELS`` values with ``ROWS_PER_LABEL`` rows each on average, and continuous otherwise. Several discrete
-    columns form one group for each combination of values. ``by_type`` looks at the type instead of the values: whole
-    numbers are discrete and floating-point numbers are continuous.
+    The type of a column decides, and not its values: words, truth values and categories are
+    discrete, also categories of numbers and numbers that are written as text. Other numbers are
+    continuous, unless they have two values only: then rows with one value are a group, whatever
+    the type. Several discrete columns form one group for each combination of values.
 
     Examples
     --------
     >>> read_given(["a", "b", "a"], 3).codes
     tensor([0, 1, 0])
-    >>> read_given(torch.arange(100) % 2, 100).discrete, read_given(torch.arange(100) / 7, 100).discrete
-    (True, False)
+    >>> read_given(torch.arange(100) % 2, 100).discrete
+    True
+    >>> read_given(torch.arange(100) % 3, 100).discrete
+    False
     """
     if isinstance(given, Given):
         return given
     import pandas as pd
 
-    if isinstance(given, Tensor):
-        given = given.detach().cpu().numpy()
-    given = given if hasattr(given, "iloc") else np.asarray(given)
-    if given.ndim not in (1, 2):
-        raise ValueError(
-            f"{name} has shape {given.shape}: pass one row per sample, (n,) or (n, columns)."
-        )
-    table = pd.DataFrame(given)  # each column keeps its type
+    from frhsic_core.inputs.columns import CATEGORIES, read_column
+    from frhsic_core.inputs.tables import as_table
+
+    table = as_table(given, argument=name, default=name)
     if len(table) != n:
         raise ValueError(
             f"{name} has {len(table)} rows but z has {n}: both need one row per sample."
@@ -129,39 +124,28 @@ def read_given(given: ArrayLike, n: int, *, by_type: bool = False, name: str = "
     if table.shape[1] == 0:
         raise ValueError(f"{name} has no columns: at least one is needed.")
     codes = np.zeros(n, dtype=np.int64)
-    numbers = []
-    for _, column in table.items():
-        if bool(column.isna().any()):
-            missing = int(column.isna().sum())
+    scores = []
+    for k in range(table.shape[1]):
+        column = read_column(table.iloc[:, k], name=str(table.columns[k]))
+        if column.missing:
             raise ValueError(
-                f"{name} has {missing} missing values: drop those rows or name a category."
+                f"{column.name!r} has {column.missing} missing or infinite values: drop those rows "
+                "or name a category."
             )
-        date = pd.api.types.is_datetime64_any_dtype(column)
-        number = date or (
-            pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
-        )
-        if number:
-            values: np.ndarray = (column.astype("int64") if date else column).to_numpy(
-                dtype=np.float64
+        values, group, counts = np.unique(column.values, return_inverse=True, return_counts=True)
+        stated = isinstance(table.dtypes.iloc[k], pd.CategoricalDtype)
+        if column.labels and not stated and len(values) > CATEGORIES:
+            raise ValueError(
+                f"{column.name!r} has {len(values):,} different numbers that are written as text: "
+                "pass them as numbers if they are, or as categories if each is a group."
             )
+        if column.labels or len(values) <= 2:
+            codes = np.unique(codes * len(values) + group, return_inverse=True)[1]
         else:
-            values = np.asarray(pd.factorize(column)[0])
-        if not np.isfinite(values).all():
-            raise ValueError(f"{name} has infinite values: drop those rows first.")
-        unique, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
-        few = len(unique) <= LABELS and n >= ROWS_PER_LABEL * len(unique)
-        if (
-            not number
-            or len(unique) == 1
-            or (pd.api.types.is_integer_dtype(column) if by_type else few)
-        ):
-            codes = np.unique(codes * len(unique) + inverse, return_inverse=True)[1]
-        else:
-            numbers.append(
-                ndtri((np.cumsum(counts) - 0.5 * counts)[inverse] / n)
-            )  # midranks less one half
-    scores = np.stack(numbers, axis=1) if numbers else np.zeros((n, 0))
-    return Given(torch.as_tensor(codes), torch.as_tensor(scores))
+            midranks = np.cumsum(counts) - 0.5 * counts  # less one half
+            scores.append(ndtri(midranks[group] / n))
+    numbers = np.stack(scores, axis=1) if scores else np.zeros((n, 0))
+    return Given(torch.as_tensor(codes), torch.as_tensor(numbers))
 
 
 # Its kernel and features --------------------------------------------------------------------------------------------
@@ -306,9 +290,9 @@ def conditional_hsic(
     z, s : array_like
         ``(..., n, d)`` and ``(..., n, p)`` or ``(..., n)``.
     given : array_like
-        C, ``(n,)`` or ``(n, columns)``. Text, booleans, categories and whole-number types are labels; floating-point
-        numbers are continuous. The rule looks at the type and not at the values, so that it is the same for each
-        mini-batch.
+        C, ``(n,)`` or ``(n, columns)``. Words, truth values and categories are labels, and so are
+        numbers with two values; other numbers are continuous. Of a label of several whole numbers
+        pass categories or text.
     kernel_z, kernel_s : Kernel or str, optional
         A kernel or its name, as in :func:`frhsic_core.hsic`.
     estimator : {"biased", "normalized"}
@@ -332,7 +316,7 @@ def conditional_hsic(
     one_of("estimator", estimator, FORMS)
     z, s = as_pair(z, s)
     n = z.shape[-2]
-    found = read_given(given, n, by_type=True)
+    found = read_given(given, n)
     weights = row_weights(z, mask, sample_weight)
     require_memory(
         z,

@@ -17,7 +17,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from frhsic_core._arrays import ArrayLike, require_same_rows, warn_caller
 from frhsic_core._atomic_files import write_atomically
-from frhsic_core.inputs.columns import as_columns, as_frame
+from frhsic_core.inputs.columns import as_columns
+from frhsic_core.inputs.tables import as_table
 from frhsic_core.remedies.adjust import ADJUSTMENTS
 from frhsic_core.remedies.attributes import UNNAMED, read_attributes, warn_of_no_attribute
 from frhsic_core.remedies.links import IDENTITY, LINKS, LOG, LOGIT, Link
@@ -360,7 +361,7 @@ def _require_same_kind(values: np.ndarray, link: Link) -> None:
 def _known_rows(s: ArrayLike, scores: ArrayLike, rows: int) -> np.ndarray:
     """Return which rows have a value of every attribute; other numbers of rows are found later."""
     require_same_rows(scores, s, names=("scores", "sensitive_features"))
-    frame = as_frame(s, "sensitive_features", UNNAMED)
+    frame = as_table(s, argument="sensitive_features", default=UNNAMED)
     if len(frame) != rows:
         return np.ones(rows, dtype=bool)
     if frame.isna().all().any():

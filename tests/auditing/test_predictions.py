@@ -124,7 +124,7 @@ def test_missing_values_are_counted_and_compared(data: pd.DataFrame) -> None:
 
 def test_words_dates_and_ordered_categories_become_numbers() -> None:
     kinds = [f"k{k}" for k in range(CATEGORIES)]
-    assert len(as_column(pd.Series(kinds), name="a", categorical=True).categories) == CATEGORIES
+    assert len(as_column(pd.Series(2 * kinds), name="a", categorical=True).categories) == CATEGORIES
     born = pd.Series(pd.to_datetime(["1970-01-01", "2000-01-01", None]))
     years = as_column(born, name="born", categorical=True)
     np.testing.assert_allclose(years.values[:2], [1970.0, 2000.0], atol=0.01)

@@ -298,7 +298,7 @@ HALVES = pd.Series([0.5, 0.5, 0.5])
         ({"groups": [2.0, 1.0]}, ValueError, "rising order"),
         ({"bounds": (1.0, 0.0)}, ValueError, "bounds"),
         ({"sensitive_features": [1, 2, 3]}, ValueError, "3 rows"),
-        ({"sensitive_features": [1, np.nan]}, ValueError, "missing values"),
+        ({"sensitive_features": [1, np.nan]}, ValueError, "1 NaN or infinite values"),
         ({"sensitive_features": ["a", None]}, ValueError, "missing values"),
         ({"sensitive_features": [[1, 2], [3, 4]]}, ValueError, "one column"),
         (

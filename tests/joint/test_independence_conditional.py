@@ -9,7 +9,7 @@ import torch
 from samples import normal
 from scipy import stats
 
-from frhsic_core.joint import hsic, hsic_test
+from frhsic_core.joint import conditional_hsic, hsic, hsic_test
 from frhsic_core.joint._given import Given, read_given
 from frhsic_core.joint._independence.permutation import (
     FACTORS,
@@ -24,6 +24,11 @@ from frhsic_core.kernels import Gaussian, median_bandwidth
 
 def labels(seed: int, n: int, count: int) -> torch.Tensor:
     return torch.randint(0, count, (n,), generator=torch.Generator().manual_seed(seed))
+
+
+def named(code: torch.Tensor) -> list[str]:
+    """Return labels as words: whole numbers with more than two values would be numbers."""
+    return [f"group {value}" for value in code.tolist()]
 
 
 # A discrete C --------------------------------------------------------------------------------------------------------
@@ -72,7 +77,7 @@ def both_statistics(
 def test_the_aggregated_test_is_a_loop_over_orders_within_groups() -> None:
     code = labels(1, 18, 3)
     z, s = normal(2, 18) + code, normal(3, 18) + code
-    strata = group_strata(read_given(code, 18).groups(), 18, None)
+    strata = group_strata(read_given(named(code), 18).groups(), 18, None)
     orders = random_orders(19, 18, torch.Generator().manual_seed(4), strata)
     assert all(torch.equal(code[order], code) for order in orders)
     within = [x - torch.stack([x[code == c].mean() for c in code]) for x in (z, s)]
@@ -88,7 +93,7 @@ def test_the_aggregated_test_is_a_loop_over_orders_within_groups() -> None:
     root = np.cbrt(values)
     largest = ((root - root.mean(0)) / root.std(0)).max(1)
     result = hsic_test(
-        z, s, given=code, n_permutations=19, random_state=torch.Generator().manual_seed(4)
+        z, s, given=named(code), n_permutations=19, random_state=torch.Generator().manual_seed(4)
     )
     assert result.method == "aggregated"
     assert result.statistic.item() == pytest.approx(largest[0], rel=1e-6)
@@ -120,7 +125,9 @@ def test_level_is_exact_within_groups_where_z_and_s_depend_on_the_group(rows: in
         normal(11, draws, rows, 1) + 3 * code.unsqueeze(-1),
     )
     method = "aggregated" if rows == 24 else "permutation"
-    rejected = int(hsic_test(z, s, given=code, method=method, n_permutations=19).reject.sum())
+    rejected = int(
+        hsic_test(z, s, given=named(code), method=method, n_permutations=19).reject.sum()
+    )
     low, high = stats.binom.interval(0.99, draws, 0.05)
     assert low <= rejected <= high
     assert bool(hsic_test(z[0], s[0]).reject)
@@ -132,7 +139,7 @@ def test_dependence_is_found_if_it_is_alike_or_opposite_in_the_groups() -> None:
     for effect in (0.6 * e, 0.8 * (code - 1) * e):
         assert bool(
             hsic_test(
-                code + e, code + effect + normal(13, 150), given=code, n_permutations=99
+                code + e, code + effect + normal(13, 150), given=named(code), n_permutations=99
             ).reject
         )
 
@@ -321,9 +328,13 @@ def test_what_is_a_label() -> None:
         "text": (["a", "b"] * 30, True),
         "bool": ([True, False] * 30, True),
         "category": (pd.Series(["x", "y"] * 30, dtype="category"), True),
-        "few numbers": (np.arange(60) % 3 + 0.5, True),
+        "ordered category": (pd.Categorical(["x", "y", "z"] * 20, ordered=True), True),
+        "category of numbers": (pd.Series([1, 2, 3] * 20, dtype="category"), True),
+        "numbers as text": (["1", "2", "3"] * 20, True),
+        "two numbers": (np.arange(60) % 2 + 0.5, True),
+        "three numbers": (np.arange(60) % 3 + 0.5, False),
+        "three whole numbers": (torch.arange(60) % 3, False),
         "many numbers": (np.arange(60) / 7, False),
-        "few rows for each": (np.arange(60) % 20, False),
         "dates": (pd.Series(pd.date_range("2020", periods=60)), False),
     }
     for value, discrete in values.values():
@@ -333,8 +344,26 @@ def test_what_is_a_label() -> None:
     assert found.codes.unique().tolist() == [0, 1, 2, 3]
     assert found.mixed
     assert found.numbers.shape == (60, 1)
-    assert read_given(np.arange(60) % 20, 60, by_type=True).discrete
-    assert not read_given((np.arange(60) % 2).astype(float), 60, by_type=True).discrete
+
+
+def test_both_functions_read_a_label_alike() -> None:
+    """What is discrete for the test is discrete for the criterion, and not where it was numbers."""
+    code = labels(61, 60, 3)
+    z, s = normal(62, 60, 1), normal(63, 60, 1)
+    kernels = {"kernel_z": Gaussian(1.0), "kernel_s": Gaussian(1.0)}
+    kinds = [named(code), pd.Categorical(code.numpy()), [str(value) for value in code.tolist()]]
+    expected = sum(
+        float(hsic(z[code == g], s[code == g], **kernels)) * float((code == g).double().mean())
+        for g in range(3)
+    )
+    for given in kinds:
+        assert conditional_hsic(z, s, given, **kernels).item() == pytest.approx(expected)
+        tested = hsic_test(z, s, given=given, method="gamma", **kernels)
+        assert tested.hsic.item() == pytest.approx(expected)
+    for given in (code, code.double(), code.numpy()):
+        assert conditional_hsic(z, s, given, **kernels).item() != pytest.approx(expected, rel=1e-3)
+        tested = hsic_test(z, s, given=given, method="gamma", **kernels)
+        assert tested.hsic.item() != pytest.approx(expected, rel=1e-3)
 
 
 def test_a_constant_argument_has_p_value_one() -> None:

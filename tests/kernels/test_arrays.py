@@ -69,12 +69,12 @@ def test_numpy_in_gives_numpy_out_and_tensors_stay_tensors() -> None:
 
 
 @pytest.mark.parametrize(("call", "error", "text"), [
-    (lambda: as_tensor(["a", "b"], name="s"), TypeError, "encode categories as numeric columns"),
+    (lambda: as_tensor(["a", "b"], name="s"), ValueError, "'s' has words, such as 'a', where numbers are needed"),
     (lambda: as_tensor(torch.zeros(2, dtype=torch.complex64), name="s"), TypeError, "s is complex"),
     (lambda: as_tensor(np.zeros(2, dtype=complex), name="s"), TypeError, "s is complex"),
     (lambda: as_seed(True), TypeError, "random_state is True"),
     (lambda: hsic([1.0, 2.0], pd.DataFrame({"a": ["x", None]})), ValueError, "1 missing values"),
-    (lambda: hsic([1.0, 2.0], [1.0, 2.0], sample_weight=["a", "b"]), TypeError, "sample_weight could not be read"),
+    (lambda: hsic([1.0, 2.0], [1.0, 2.0], sample_weight=["a", "b"]), ValueError, "'sample_weight' has words"),
     (lambda: as_pair(np.zeros((4, 2)), np.zeros(3)), ValueError, r"s has 3 rows but z has 4: both need one row per sa"),
     (lambda: as_pair(np.zeros((3, 5, 2)), np.zeros((4, 5))), ValueError, "s has 4 rows but z has 5"),
     (lambda: as_pair(pd.Series([0.1, 0.9], index=[5, 3]), pd.Series([20.0])), ValueError, "s has 1 rows but z has 2"),
@@ -121,7 +121,7 @@ def test_values_at_the_ends_of_the_range_are_refused() -> None:
 def test_half_precision_becomes_float32_and_keeps_its_gradient(dtype: torch.dtype) -> None:
     half = torch.tensor([1.0, 2.0], dtype=dtype, requires_grad=True)
     assert as_tensor(half).dtype == torch.float32
-    assert {x.dtype for x in as_pair(half, np.zeros(2))} == {torch.float32}
+    assert {x.dtype for x in as_pair(half, half)} == {torch.float32}
     assert {x.dtype for x in as_pair(half, torch.zeros(2, dtype=torch.float64))} == {torch.float64}
     as_tensor(half).sum().backward()
     assert half.grad is not None
@@ -152,9 +152,11 @@ def test_shapes_of_s() -> None:
 
 
 def test_one_dtype() -> None:
+    """The wider dtype of the two: a partner in float32 takes no digits from the other column."""
     single = torch.zeros(4, 2)
-    assert {x.dtype for x in as_pair(single, np.zeros(4))} == {torch.float32}
-    assert {x.dtype for x in as_pair(np.zeros(4), single)} == {torch.float32}
+    assert {x.dtype for x in as_pair(single, single[:, 0])} == {torch.float32}
+    assert {x.dtype for x in as_pair(single, np.zeros(4))} == {torch.float64}
+    assert {x.dtype for x in as_pair(np.zeros(4), single)} == {torch.float64}
     double = torch.zeros(4, dtype=torch.float64)
     assert (
         {x.dtype for x in as_pair(single, double)}

@@ -87,7 +87,7 @@ def test_a_mini_batch_has_the_controls_of_its_rows() -> None:
     found = prepared(
         FRHSIC(estimator="biased", condition="controls", **SETTINGS), source, models=1
     )(part, refresh=True)
-    codes = CONTROLS["groups"].codes[rows]
+    codes = [f"group {code}" for code in CONTROLS["groups"].codes[rows].tolist()]
     expected = conditional_hsic(
         z[0], source.s[0, rows], codes, kernel_z=Gaussian(1.0), kernel_s=Gaussian(0.5)
     )
@@ -190,7 +190,7 @@ def test_models_are_judged_given_the_condition() -> None:
         stack = Trainer(source, penalty=FRHSIC(condition=condition), device="cpu", **options).fit()
         table = validation_table(stack, source, condition=condition, n_permutations=19)
         z = stack.forward(source.x[0])[0]
-        given = source.y[0].long() if condition == "labels" else source.control[0, :, -1].long()
+        given = source.y[0].long() if condition == "labels" else Given.of_rows(source.control[0])
         expected = [
             float(conditional_hsic(x, source.s[0], given, estimator="normalized")) for x in z
         ]

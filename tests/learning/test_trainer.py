@@ -350,10 +350,10 @@ def test_bad_settings(change: dict, text: str) -> None:
         ),
         (
             lambda x, y, s: (np.array([["a"] * 3] * N), y, s),
-            TypeError,
-            "X could not be read as numbers",
+            ValueError,
+            "'X_0' has words, such as 'a', where numbers are needed",
         ),
-        (lambda x, y, s: (x, y, ["old"] * N), TypeError, "s could not be read as numbers"),
+        (lambda x, y, s: (x, y, ["old"] * N), ValueError, "'s' has words"),
         (lambda x, y, s: (x, y, None), ValueError, "needs the sensitive attribute"),
         (lambda x, y, s: (x[0, 0], y, s), ValueError, "X has shape"),
         (lambda x, y, s: (x[:, :0], y, s), ValueError, "at least one row and one column"),

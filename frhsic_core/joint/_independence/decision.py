@@ -129,9 +129,11 @@ def hsic_test(
         ``(..., n, d)`` and ``(..., n, p)`` or ``(..., n)``; n at least 6, 4, 2 and 2 for the four methods. A table
         ``s`` may have numeric and text columns, such as age and sex: see :func:`~frhsic_core.hsic`.
     given : array_like, optional
-        C, ``(n,)`` or ``(n, columns)``: test Z ⟂ S | C. Strings, booleans, categories, and numbers with at most 20
-        values that are repeated often are labels; several columns of labels form one group for each combination. Other
-        numbers are continuous. A table may have columns of both kinds: each group then has regressions of its own.
+        C, ``(n,)`` or ``(n, columns)``: test Z ⟂ S | C. Words, truth values and categories are
+        labels, and so are numbers with two values; several columns of labels form one group for
+        each combination. Other numbers are continuous: of a label of several whole numbers pass
+        categories or text. A table may have columns of both kinds: each group then has
+        regressions of its own.
     method : {"gamma", "spectral", "permutation", "aggregated"}, optional
         See above. The default is ``"gamma"``, and ``"aggregated"`` with ``given``.
     kernel_z, kernel_s : Kernel or str, optional

@@ -14,8 +14,8 @@ import pandas as pd
 import torch
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from frhsic_core._arrays import ArrayLike, as_tensor, read_mixed, require_same_rows, warn_caller
-from frhsic_core.inputs.columns import as_frame, far_codes
+from frhsic_core._arrays import ArrayLike
+from frhsic_core.inputs.columns import far_codes, read_sample
 from frhsic_core.inputs.features import coded, columns_of, has_categories
 from frhsic_core.inputs.fitting import (
     FitWarning,
@@ -26,6 +26,8 @@ from frhsic_core.inputs.fitting import (
     require_resolution,
     warn_of_attribute,
 )
+from frhsic_core.inputs.rows import require_same_rows, warn_caller
+from frhsic_core.inputs.tables import as_table
 from frhsic_core.joint._given import read_given
 from frhsic_core.learning.penalties import make_penalty
 from frhsic_core.learning.rules import LambdaSelection, require_lambdas
@@ -83,7 +85,7 @@ def read_fit(
         named = _by_name(s, X, len(values))
         attribute, categorical = _read_attribute(named, len(values))
         if named is s:  # whoever names a column of X knows that it is there
-            warn_of_attribute(X, as_frame(s, "sensitive_features", "sensitive"))
+            warn_of_attribute(X, as_table(s, argument="sensitive_features", default="sensitive"))
     weights = None
     if sample_weight is not None:
         weights = _check_sample_weight(
@@ -136,11 +138,8 @@ def _check_columns(X: Any) -> None:
                 f"X has several columns named {', '.join(map(repr, repeated))}: give each column a name of its own, or "
                 "pass X.to_numpy()."
             )
-        dates = [
-            repr(name)
-            for name, kind in zip(X.columns, X.dtypes, strict=True)
-            if getattr(kind, "kind", "") in "Mm"
-        ]
+        kinds = zip(X.columns, X.dtypes, strict=True)
+        dates = [repr(name) for name, kind in kinds if getattr(kind, "kind", "") in ("M", "m")]
     else:
         dates = ["all"] if getattr(getattr(X, "dtype", None), "kind", "") in ("M", "m") else []
     if dates:
@@ -176,31 +175,32 @@ def _is_number(text: str | bytes) -> bool:
 
 def _read_attribute(s: Any, rows: int) -> tuple[np.ndarray, tuple[int, ...]]:
     """Return the attribute(s) as ``(n, p)`` float64 and the places of codes."""
-    s, categorical = read_mixed(s, name="sensitive_features")
-    tensor = as_tensor(s, name="sensitive_features").detach().cpu().double()
-    if tensor.ndim == 1:
-        tensor = tensor.unsqueeze(-1)
-    if tensor.ndim != 2 or tensor.shape[0] != rows:
+    values, categorical = read_sample(s, name="sensitive_features", words=True)
+    if values.ndim == 1:
+        values = values[:, np.newaxis]
+    if values.ndim != 2 or len(values) != rows:
         raise ValueError(
-            f"sensitive_features has shape {tuple(tensor.shape)} but X has {rows} rows: one row per sample is needed."
+            f"sensitive_features has shape {values.shape} but X has {rows} rows: one row per sample "
+            "is needed."
         )
-    if not bool(torch.isfinite(tensor).all()):
-        bad = int((~torch.isfinite(tensor)).sum())
+    bad = int((~np.isfinite(values)).sum())
+    if bad:
         raise ValueError(
-            f"sensitive_features has {bad} NaN or infinite values: drop those rows first. Do not fill them in, because "
-            "the penalty would then use invented values."
+            f"sensitive_features has {bad} NaN or infinite values: drop those rows first. Do not "
+            "fill them in, because the penalty would then use invented values."
         )
-    constant = (tensor == tensor[:1]).all(0)
-    if bool(constant.any()):
-        column = int(constant.nonzero()[0])
+    constant = (values == values[:1]).all(axis=0)
+    if constant.any():
         raise ValueError(
-            f"sensitive_features is constant (column {column}): nothing can depend on it. Drop it."
+            f"sensitive_features is constant (column {constant.argmax()}): nothing can depend on "
+            "it. Drop it."
         )
-    for column in set(range(tensor.shape[1])) - set(categorical):
-        require_resolution(tensor[:, column].numpy(), str(column))
-        if said := far_codes(tensor[:, column].numpy(), f"sensitive_features (column {column})"):
+    for column in set(range(values.shape[1])) - set(categorical):
+        require_resolution(values[:, column], str(column))
+        said = far_codes(values[:, column], f"sensitive_features (column {column})")
+        if said:
             warn_caller(said, FitWarning)
-    return tensor.numpy(), categorical
+    return values, categorical
 
 
 def _by_name(s: Any, X: Any, rows: int, *, name: str = "sensitive_features") -> ArrayLike:

@@ -284,7 +284,7 @@ def _pvalues(
         assert given is not None
         return _kci(z, s, given)
     if given is not None:
-        return hsic_test(z, s, given=given, method=test, **options).pvalue
+        return hsic_test(z, s, given=_as_groups(given), method=test, **options).pvalue
     if test == "ksg":
         return _information(z, s, permutations, generator)
     if (
@@ -294,6 +294,14 @@ def _pvalues(
             z, s, method="permutation", kernel_z=Distance(), kernel_s=Distance(), **options
         ).pvalue
     return hsic_test(z, s, method=test, **options).pvalue
+
+
+def _as_groups(given: Tensor) -> Tensor:
+    """Return the labels -1, 0 and 1 as two columns of 0 and 1, which are groups; others as they are."""
+    import torch
+
+    labels = bool((given == given.round()).all())
+    return torch.cat([given > -1, given > 0], dim=-1).double() if labels else given
 
 
 def _information(z: Tensor, s: Tensor, permutations: int, generator: torch.Generator) -> Tensor:
