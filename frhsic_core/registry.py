@@ -220,7 +220,8 @@ MEASURES: dict[str, str] = {
     "positive": "positive",  # share of samples predicted positive
     "ratio": "ratio",  # median distance of Z over the bandwidth at the end of training
     # Measures of the dependence of a model on S, of which less is better.
-    "gdp_reference": "GDP, as in the paper",  # of logits, averaged over 50 equally spaced values
+    # Of logits, averaged over 50 equally spaced values of S. The text defines another number.
+    "gdp_reference": "GDP, as the authors' code computes it",
     "gdp_sample": "GDP, as defined",  # of probabilities, averaged over the observed values of S
     "linear_r2": "linear probe R²",  # cross-fitted, of a prediction of S from Z
     "nonlinear_r2": "nonlinear probe R²",

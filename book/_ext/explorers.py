@@ -56,7 +56,7 @@ EXPLORERS = {
         charts={
             "A point is a person: S to the right, Z upwards. Press to add a point, drag to draw a trail, press a point "
             "to remove it. With the keyboard, arrows move a cross, Enter adds and Delete removes.": "",
-            "What each measure says, between 0 and 1.": "",
+            "What each measure says. The bars of the two gaps end at 4.5, the others at 1.": "",
         },
     ),
     "hiring": Spec(
@@ -219,8 +219,8 @@ def embedded(data: dict[str, Any]) -> str:
 def representation_parts() -> tuple[str, str]:
     """Return the choice of the scale and the data of the running example."""
     views = {
-        "equal": "the same variance in every direction",
-        "true": "in true proportions, as HSIC sees them",
+        "equal": "the same variance in every direction, as in the recommended form",
+        "true": "in true proportions, as in the paper's penalty",
     }
     return choice("representation", "view", "positions", views), embedded(representation_data())
 

@@ -584,7 +584,12 @@ def test_the_statistics_of_drawn_points_are_those_of_the_library(page: Any, addr
         assert shown["distance correlation"] == pytest.approx(float(distance_correlation(z, s)))
         assert shown["√ normalized HSIC"] ** 2 == pytest.approx(float(normalized_hsic(z, s)))
         name = "gap between ten groups of S, in standard deviations"
-        assert shown[name] == pytest.approx(min(1.0, (max(groups) - min(groups)) / z.std()))
+        assert shown[name] == pytest.approx((max(groups) - min(groups)) / z.std())
+        number = root.locator("svg").nth(1).locator("text.number").nth(2)
+        assert float(number.text_content()) == pytest.approx(shown[name], abs=0.006)
+        line = root.evaluate("r => r.measured['|correlation|'] > 0.5")
+        assert line == (shape == "line")
+        assert ("on the whole Z rises with S" in value(root, "sentence")) == line
     count = root.locator("circle").count()
     box = root.locator("svg").first.bounding_box()
     page.mouse.click(box["x"] + box["width"] * 0.5, box["y"] + 20)

@@ -15,6 +15,7 @@ import pytest
 from frhsic_core.paper.experiments.comparison import named
 from frhsic_core.paper.experiments.cost import speed_up
 from frhsic_core.paper.experiments.main import family, main_family
+from frhsic_core.paper.experiments.running_example import gauges
 from frhsic_core.paper.experiments.variants import RECOMMENDED, RIVALS, chosen_rivals, rival_rows
 from frhsic_core.paper.runs.stored import stored_rows
 from frhsic_core.paper.statements.registry import statements
@@ -94,10 +95,20 @@ def test_every_value_is_named_by_a_page(values_of_pages: dict[str, Any]) -> None
 
 
 def test_the_first_page_says_what_the_example_shows(values_of_pages: dict[str, Any]) -> None:
-    """The paper's penalty lowers HSIC, and the probe predicts the age better than before."""
+    """The paper's penalty lowers HSIC; over five seeds the probe predicts the age as before."""
     shown = values_of_pages["example"]
     assert 60 <= int(shown["fell"].removesuffix(" %")) <= 90
-    assert float(shown["after"]) > float(shown["before"]) + 0.1
+    seeds = values_of_pages["seeds"]
+    before, after = ([float(r2) for r2 in seeds[key].split(",")] for key in ("before", "after"))
+    assert len(before) == len(after) == 5
+    assert float(seeds["median_before"]) == sorted(before)[2]
+    assert float(seeds["median_after"]) == sorted(after)[2]
+    assert abs(sorted(after)[2] - sorted(before)[2]) < 0.1
+    # The picture shows the first seed, with which R² rises.
+    measured = gauges(stored_rows("running_example"))["nonlinear_r2"]
+    assert before[0] == pytest.approx(measured["paper", 0.0], abs=0.0051)
+    assert after[0] == pytest.approx(measured["paper", 10.0], abs=0.0051)
+    assert after[0] > before[0] + 0.1
     assert float(shown["recommended"]) < 0.1
     assert float(shown["distance_after"]) > float(shown["distance_before"]) + 0.1
 

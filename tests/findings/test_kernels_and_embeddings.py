@@ -34,3 +34,14 @@ def test_the_habit_depends_on_age_without_a_correlation() -> None:
     people = load_dataset("people", n=150, random_state=0)
     assert abs(np.corrcoef(people.X[:, 2], people.s)[0, 1]) < 0.2
     assert normalized_hsic(people.X[:, 2], people.s) > 0.1
+
+
+@pytest.mark.parametrize("not_hired", range(4))
+def test_four_people_of_whom_one_is_not_hired_show_no_dependence(not_hired: int) -> None:
+    """The biased value is 1/16 whoever is not hired, and the unbiased value is zero."""
+    hired = np.ones(4)
+    hired[not_hired] = 0.0
+    old = np.array([0.0, 0.0, 1.0, 1.0])
+    same = {"kernel_z": Categorical(), "kernel_s": Categorical()}
+    assert hsic(hired, old, **same) == pytest.approx(1 / 16, abs=1e-15)
+    assert hsic(hired, old, estimator="unbiased", **same) == pytest.approx(0.0, abs=1e-15)

@@ -40,12 +40,22 @@ def two_groups(young: Fraction) -> FiniteLaw:
 def test_by_hand_hsic_is_the_eigenvalue_times_the_expected_squared_mmd(c: Fraction) -> None:
     """In the example half of the people are young, in the first exercise a quarter."""
     for young, eigenvalue, squared in (
-        (2, Fraction(1, 2), Fraction(2, 100)),
-        (4, Fraction(3, 8), Fraction(15, 1000)),
+        (2, Fraction(1, 2), Fraction(1, 100)),
+        (4, Fraction(3, 8), Fraction(75, 10_000)),
     ):
-        law, plain = two_groups(Fraction(1, young)), [[1, 0], [0, 1]]
-        assert law.expected_squared_mmd(plain) == squared
-        assert law.hsic(plain, [[1, c], [c, 1]]) == eigenvalue * (1 - c) * squared
+        law = two_groups(Fraction(1, young))
+        hired = [[0, 0], [0, 1]]
+        assert law.expected_squared_mmd(hired) == squared
+        assert law.hsic(hired, [[1, c], [c, 1]]) == eigenvalue * (1 - c) * squared
+
+
+def test_the_hiring_table_has_one_kernel_in_three_chapters(printed) -> None:
+    """HSIC is .005 (1 − c) wherever 60 % of the young and 40 % of the old are hired."""
+    law = two_groups(Fraction(1, 2))
+    assert law.hsic([[0, 0], [0, 1]], [[1, 0], [0, 1]]) == Fraction(5, 1000)
+    assert r"=\frac{1-c}2\cdot.01$" in printed.text("spectral_equivalence")
+    for chapter in ("disintegration", "parity_gap"):
+        assert r".005\,(1-c)" in printed.text(chapter)
 
 
 def hiring(waves: int) -> FiniteLaw:

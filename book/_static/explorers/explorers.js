@@ -171,17 +171,22 @@
     svg.onpointermove = (event) => { if (event.buttons) move(event); };
   }
 
-  /* Horizontal bars between 0 and 1: [words, value, color], with a number at the end of each. */
+  /* Horizontal bars: [words, value, color, value at the full length], with a number at the end of each. */
   function measures(svg, rows, most = 1, digits = 2) {
     const width = Math.max(260, svg.parentNode.clientWidth), tall = 52;
     svg.replaceChildren();
     for (const [key, value] of Object.entries({ viewBox: `0 0 ${width} ${tall * rows.length}`, width, height: tall * rows.length })) svg.setAttribute(key, value);
-    rows.forEach(([name, value, kind], i) => {
+    rows.forEach(([name, value, kind, end = most], i) => {
       element("text", { x: 0, y: tall * i + 14 }, svg, name);
-      element("rect", { x: 0, y: tall * i + 20, width: Math.max(1, (width - 58) * Math.min(1, value / most)), height: 13, class: `bar ${kind}` }, svg);
+      element("rect", { x: 0, y: tall * i + 20, width: Math.max(1, (width - 58) * Math.min(1, value / end)), height: 13, class: `bar ${kind}` }, svg);
       element("text", { x: width, y: tall * i + 31, "text-anchor": "end", class: "number" }, svg, value.toFixed(digits));
     });
   }
+
+  const percent = (part, whole) => {
+    const share = (100 * part) / whole;
+    return `${share > 99 && share < 100 ? "more than 99" : share > 0 && share < 1 ? "less than 1" : share.toFixed(0)} %`;
+  };
 
   /* The hiring table: the supremum of a mean, and the mean of suprema. */
   function hiring(root, v) {
@@ -206,7 +211,9 @@
     root.found = found;
     say(root, {
       sentence: found.meanOfSup < 1e-12 ? "Hiring does not depend on age, and all four numbers are zero." :
-        `The last two numbers agree: this is Corollary 3.4. √HSIC is ${pretty(found.rootHsic / found.meanOfSup, 2)} times as large, because the kernel on age couples the two groups.`,
+        "The last two numbers agree: this is Corollary 3.4. " + (found.rootHsic < 1e-9 ?
+          "√HSIC is zero although hiring depends on age: to this kernel all ages are alike." :
+          `√HSIC is ${pretty((100 * found.rootHsic) / found.meanOfSup, 2)} % of them, because one norm limits the functions of both ages together.`),
     });
   }
 
@@ -238,7 +245,8 @@
     root.found = found;
     say(root, {
       hsic: pretty(found.hsic), squared: pretty(found.squared), bound: pretty(found.bound[m - 1]), tail: pretty(found.tail[m - 1]),
-      sentence: `HSIC counts ${pretty((100 * found.hsic) / found.squared, 2)} % of the expected squared MMD. With m = ${m} the bound is ${pretty(found.bound[m - 1] / found.squared, 3)} times as large as what it bounds.`,
+      sentence: `HSIC counts ${pretty((100 * found.hsic) / found.squared, 2)} % of the expected squared MMD. ` +
+        `With m = ${m} the bound is ${pretty((100 * found.bound[m - 1]) / found.squared, 3)} % of it, and ${percent(found.tail[m - 1], found.bound[m - 1])} of the bound is the tail, which HSIC does not limit.`,
     });
   }
 
@@ -267,7 +275,7 @@
       absolute: pretty(found.absolute[v.m - 1]), square: pretty(found.square[v.m - 1]), bound: pretty(found.bound[v.m - 1]), variance: pretty(found.variance),
       sentence: found.variance < 1e-12 ? "All scores are equal, and every side is zero." : found.bound[v.m - 1] > found.variance ?
         `With m = ${v.m} the bound is above the variance of the scores, which needs no theorem: it says nothing.` :
-        `With m = ${v.m} the bound is below the variance of the scores: it says something.`,
+        `With m = ${v.m} the bound is below the variance of the scores. It limits ${v.m === 1 ? "one direction" : `${v.m} directions`} of age, in which ${percent(found.square[v.m - 1], found.variance)} of this variance lies.`,
     });
   }
 
@@ -471,6 +479,7 @@
   }
 
   const MOST_POINTS = 300, NO_POINTS = 6; // the last shape is an empty sheet
+  const MOST_GAP = 4.5; // two tenths of the people are at most √20 standard deviations apart
 
   function shapePoints(shape, noise, n) {
     const draw = seeded(7), normal = () => Math.sqrt(-2 * Math.log(draw())) * Math.cos(2 * Math.PI * draw());
@@ -549,17 +558,17 @@
     const s = root.points.map((p) => p[0]), z = root.points.map((p) => p[1]), enough = s.length > 5;
     const rows = [
       ["|correlation|", enough ? Math.abs(F.correlation(z, s)) : 0, "one"],
-      ["gap between two groups of S, in standard deviations", enough ? Math.min(1, F.binnedGap(z, s, 2)) : 0, "one"],
-      ["gap between ten groups of S, in standard deviations", enough ? Math.min(1, F.binnedGap(z, s, 10)) : 0, "one"],
+      ["gap between two groups of S, in standard deviations", enough ? F.binnedGap(z, s, 2) : 0, "one", MOST_GAP],
+      ["gap between ten groups of S, in standard deviations", enough ? F.binnedGap(z, s, 10) : 0, "one", MOST_GAP],
       ["distance correlation", enough ? F.distanceCorrelation(z, s) : 0, "two"],
       ["√ normalized HSIC", enough ? Math.sqrt(F.normalizedHsic(z, s)) : 0, "two"],
     ];
     measures(right, rows);
-    root.measured = Object.fromEntries(rows);
+    root.measured = Object.fromEntries(rows.map(([name, value]) => [name, value]));
     say(root, {
       sentence: !enough ? `${s.length} points. Add at least six.` : `${s.length} points. ` + (rows[0][1] < 0.15 && rows[4][1] > 0.25 ?
         "The correlation is near zero, and Z depends on S all the same: distance correlation and HSIC are clearly positive." :
-        rows[0][1] > 0.5 ? "Every measure finds a dependence that is so close to a line." :
+        rows[0][1] > 0.5 ? `Every measure finds this dependence, because on the whole Z ${F.correlation(z, s) > 0 ? "rises" : "falls"} with S.` :
           "With this many points distance correlation and HSIC are not zero even for a cloud: a finite sample has a floor."),
     });
   }

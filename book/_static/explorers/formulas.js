@@ -138,7 +138,8 @@ const frhsicFormulas = (() => {
   function binnedGap(z, s, groups) {
     const order = s.map((value, i) => [value, z[i]]).sort((a, b) => a[0] - b[0]).map((pair) => pair[1]);
     const a = mean(z), spread = Math.sqrt(mean(z.map((value) => (value - a) ** 2)));
-    const means = Array.from({ length: groups }, (_, g) => mean(order.slice(Math.floor((g * z.length) / groups), Math.floor(((g + 1) * z.length) / groups))));
+    const parts = Array.from({ length: groups }, (_, g) => order.slice(Math.floor((g * z.length) / groups), Math.floor(((g + 1) * z.length) / groups)));
+    const means = parts.filter((part) => part.length).map(mean); // fewer points than groups leave some empty
     return spread > 0 ? (Math.max(...means) - Math.min(...means)) / spread : 0;
   }
 

@@ -15,7 +15,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from fractions import Fraction
-from itertools import product
+from functools import cache
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
@@ -76,29 +77,93 @@ def joint_laws(rows: int, columns: int, denominator: int) -> Iterator[Exact]:
         ).reshape(rows, columns)
 
 
-def conditions(joint: Exact, gram_z: Exact, gram_s: Exact) -> tuple[bool, ...]:
-    """Return the truth of the conditions of Proposition 3.1 (``prop:equivalence``) for a law, in ``CONDITIONS`` order.
+def events(size: int) -> list[list[int]]:
+    """Return every set of the values 0, …, size − 1.
 
-    The four of the proposition, then its EIPM form (the kernel's unit ball) and its GDP form. "P_S-almost every s"
-    means every s of positive probability; "every bounded g" is decided by the indicators, which span all g on a finite
-    space.
+    Examples
+    --------
+    >>> events(2)
+    [[], [0], [1], [0, 1]]
     """
-    p_z, p_s = joint.sum(1), joint.sum(0)
-    carried = [j for j in range(joint.shape[1]) if p_s[j] > 0]
-    conditional = {j: joint[:, j] / p_s[j] - p_z for j in carried}
-    indicators = np.eye(len(p_z), dtype=int)
-    # The unit ball's IPM is zero exactly when its square is, and the square is rational.
-    squared_mmd = sum(p_s[j] * (conditional[j] @ gram_z @ conditional[j]) for j in carried)
-    # Heads g over the vertices {−1, 0, 1}^a: GDP is a seminorm in g, so zero on a spanning set is zero on all.
-    heads = [np.array(g, dtype=object) for g in product((-1, 0, 1), repeat=len(p_z))]
-    gdp = max(sum(p_s[j] * abs(g @ conditional[j]) for j in carried) for g in heads)
+    values = range(size)
+    return [list(event) for count in range(size + 1) for event in combinations(values, count)]
+
+
+def carried(joint: Exact) -> list[int]:
+    """Return the values of S that have a positive probability: "P_S-almost every s"."""
+    p_s = joint.sum(0)
+    return [s for s in range(joint.shape[1]) if p_s[s] > 0]
+
+
+def conditional_law(joint: Exact, s: int) -> Exact:
+    """Return the law of Z given S = s, the probabilities of the column divided by their sum."""
+    return joint[:, s] / joint[:, s].sum()
+
+
+@cache
+def functions(size: int) -> Exact:
+    """Return all g on ``size`` values with g(z) in {−1, 0, 1} as rows; they span all functions.
+
+    A mean is linear in g and GDP is a seminorm, so what is zero for these is zero for every g.
+    """
+    return np.array(list(product((-1, 0, 1), repeat=size)), dtype=object)
+
+
+def is_product_of_events(joint: Exact) -> bool:
+    """Whether P(Z ∈ A, S ∈ B) = P(Z ∈ A)·P(S ∈ B) for all events A and B: independence."""
+    p_z = joint.sum(1)
+    p_s = joint.sum(0)
+    for a in events(joint.shape[0]):
+        for b in events(joint.shape[1]):
+            if joint[np.ix_(a, b)].sum() != p_z[a].sum() * p_s[b].sum():
+                return False
+    return True
+
+
+def has_one_conditional_law(joint: Exact) -> bool:
+    """Whether the law of Z given S = s is the law of Z, for every s of positive probability."""
+    p_z = joint.sum(1)
+    return all((conditional_law(joint, s) == p_z).all() for s in carried(joint))
+
+
+def gaps_of_means(joint: Exact) -> Iterator[Exact]:
+    """Yield E[g(Z) | S = s] − E g(Z) for every s, one g of :func:`functions` after the other."""
+    p_z = joint.sum(1)
+    laws = np.array([conditional_law(joint, s) for s in carried(joint)])
+    for g in functions(joint.shape[0]):
+        yield laws @ g - g @ p_z
+
+
+def squared_mmd(joint: Exact, gram_z: Exact) -> Fraction:
+    """Return E_S MMD²(P_{Z|S}, P_Z), which is rational and zero exactly where E_S MMD is."""
+    p_s = joint.sum(0)
+    total = Fraction(0)
+    for s in carried(joint):
+        difference = conditional_law(joint, s) - joint.sum(1)
+        total += p_s[s] * (difference @ gram_z @ difference)
+    return total
+
+
+def gdps(joint: Exact) -> Iterator[Fraction]:
+    """Yield E_S |E[g(Z) | S] − E g(Z)| for one g of :func:`functions` after the other."""
+    weights = joint.sum(0)[carried(joint)]
+    for gaps in gaps_of_means(joint):
+        yield abs(gaps) @ weights
+
+
+def conditions(joint: Exact, gram_z: Exact, gram_s: Exact) -> tuple[bool, ...]:
+    """Return the truth of the conditions of Proposition 3.1 (``prop:equivalence``) for a law.
+
+    In the order of ``CONDITIONS``: the four of the proposition, then its EIPM form (the kernel's
+    unit ball) and its GDP form. Each is computed from its own definition, by its own function.
+    """
     return (
         exact_hsic(joint, gram_z, gram_s) == 0,
-        bool((joint == np.outer(p_z, p_s)).all()),
-        all((conditional[j] == 0).all() for j in carried),
-        all(g @ joint[:, j] == p_s[j] * (g @ p_z) for g in indicators for j in carried),
-        squared_mmd == 0,
-        gdp == 0,
+        is_product_of_events(joint),
+        has_one_conditional_law(joint),
+        all((gaps == 0).all() for gaps in gaps_of_means(joint)),
+        squared_mmd(joint, gram_z) == 0,
+        all(gdp == 0 for gdp in gdps(joint)),
     )
 
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from frhsic_core.joint import hsic
-from frhsic_core.kernels import Categorical, Gaussian
+from frhsic_core.kernels import Categorical, Gaussian, Laplacian
 from frhsic_core.laws import FiniteLaw
 from frhsic_core.paper.statements import concentration, parity_gap
 from frhsic_core.paper.statements.concentration import (
@@ -227,3 +227,27 @@ def test_orthogonal_inputs_have_a_chi_mean(rows: int, dimension: int) -> None:
         torch.eye(rows, 8, dtype=torch.float64), radius=2.5, dimension=dimension
     )
     assert found.item() == pytest.approx(2.5 * expected, rel=1e-12)
+
+
+def test_a_lipschitz_feature_map_in_the_place_of_the_laplacian_one_breaks_nothing(
+    monkeypatch,
+) -> None:
+    """The steepness is computed from the kernel, so another kernel gives another verdict."""
+    printed, corrected = concentration.laplacian_feature_map()
+    assert (printed.verdict, corrected.verdict) == ("fails as stated", "holds as corrected")
+    monkeypatch.setattr(concentration, "Laplacian", lambda _: Gaussian(1e-4))
+    printed, corrected = concentration.laplacian_feature_map()
+    assert corrected.verdict != "holds as corrected", "this feature map is not Hölder with 1/2"
+
+
+@pytest.mark.parametrize(("kernel", "exponent"), [(Gaussian(1.0), 1.0), (Laplacian(2.0), 0.5)])
+def test_the_steepness_of_a_feature_map(kernel, exponent: float) -> None:
+    near, far = (concentration.steepness(kernel, distance) for distance in (1e-4, 1e-2))
+    assert 1.0 + math.log(near / far) / math.log(1e-2) == pytest.approx(exponent, abs=2e-3)
+
+
+def test_other_kernels_do_not_break_the_printed_bound(monkeypatch) -> None:
+    """The deviation is HSIC of the library: a kernel that tells no values apart has none."""
+    assert concentration.broken_by_kernels("x")[0].verdict == "fails as stated"
+    monkeypatch.setattr(concentration, "UNIT", Gaussian(1e6))
+    assert concentration.broken_by_kernels("x")[0].verdict == "holds"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from fractions import Fraction
 
 import numpy as np
@@ -10,7 +11,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from frhsic_core.kernels import Gaussian
+from frhsic_core.kernels import Categorical, Gaussian
 from frhsic_core.laws import FiniteLaw
 from frhsic_core.paper.statements import decomposition
 from frhsic_core.paper.statements.disintegration import exact_hsic, power_gram
@@ -78,3 +79,29 @@ def test_a_wrong_integral_of_two_groups_is_noticed(
         if "two groups" in c.claim
     }
     assert list(verdicts.values()) == ["fails as stated"]
+
+
+def test_the_distance_to_functions_with_few_values_is_that_of_the_best_ones() -> None:
+    """Every division of six points into two cells, with the features of the kernel written out."""
+    grid = torch.linspace(0.0, 1.0, 6, dtype=torch.float64).unsqueeze(-1)
+    for kernel in (Categorical(), Gaussian(0.3)):
+        values, vectors = np.linalg.eigh(kernel(grid).numpy())
+        features = vectors * np.sqrt(np.maximum(values, 0.0))
+        found = []
+        for cells in itertools.product((0, 1), repeat=6):
+            parts = [features[np.array(cells) == cell] for cell in set(cells)]
+            total = sum(((part - part.mean(0)) ** 2).sum() for part in parts)
+            found.append(total / 6)
+        best = decomposition.distance_to_simple_functions(kernel, points=6, values=2)
+        assert best == pytest.approx(min(found), rel=1e-9)
+    # For the discrete kernel it is 1 − v/p, so it tends to one.
+    assert decomposition.distance_to_simple_functions(Categorical(), points=100, values=4) == 0.96
+
+
+def test_a_separable_kernel_in_the_place_of_the_discrete_one_breaks_nothing(monkeypatch) -> None:
+    """The certificate of Lemma B.1 can come out differently: its distances are computed."""
+    printed, _ = decomposition.not_strongly_measurable()
+    assert printed.verdict == "fails as stated"
+    monkeypatch.setattr(decomposition, "Categorical", lambda: Gaussian(1e9))
+    printed, _ = decomposition.not_strongly_measurable()
+    assert printed.verdict == "holds"

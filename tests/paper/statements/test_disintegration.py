@@ -106,3 +106,50 @@ def test_the_check_can_fail(monkeypatch: pytest.MonkeyPatch) -> None:
     right = FiniteLaw.delta.fget
     monkeypatch.setattr(FiniteLaw, "delta", property(lambda law: Fraction(9, 10) * right(law)))
     assert {c.verdict for c in d.disintegration(quick=True)} == {"fails as stated"}
+
+
+def first_event_alone(joint: np.ndarray) -> bool:
+    return joint[0, 0] == joint[0].sum() * joint[:, 0].sum()
+
+
+def first_age_alone(joint: np.ndarray) -> bool:
+    s = d.carried(joint)[0]
+    return bool((d.conditional_law(joint, s) == joint.sum(1)).all())
+
+
+def unscaled_column(joint: np.ndarray, s: int) -> np.ndarray:
+    return joint[:, s]
+
+
+def constant_functions(size: int) -> np.ndarray:
+    return np.ones((1, size), dtype=object)
+
+
+def signed_gdps(joint: np.ndarray):
+    weights = joint.sum(0)[d.carried(joint)]
+    return (gaps @ weights for gaps in d.gaps_of_means(joint))
+
+
+# What each condition would be with a mistake, and the name of the function that has it.
+MISTAKES = {
+    "one event instead of all": ("is_product_of_events", first_event_alone),
+    "one value of S instead of all": ("has_one_conditional_law", first_age_alone),
+    "a conditional law that is not divided": ("conditional_law", unscaled_column),
+    "constant functions alone": ("functions", constant_functions),
+    "GDP without the absolute value": ("gdps", signed_gdps),
+    "a kernel on Z that is constant": ("squared_mmd", lambda joint, gram_z: Fraction(0)),
+    "HSIC of the margins": ("exact_hsic", lambda joint, gram_z, gram_s: Fraction(0)),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_in_one_condition_is_a_disagreement(mistake: str, monkeypatch) -> None:
+    """Each condition is computed by itself, so that a wrong one differs from the others."""
+    # The first is independent. In the second, Z is independent of the event S = 0, but not of S.
+    laws = [law([[1, 2, 3], [2, 4, 6]]), law([[2, 3, 1], [2, 1, 3]])]
+    monkeypatch.setattr(d, "joint_laws", lambda *shape: laws if shape[:2] == (2, 3) else [])
+    (certificate,) = d.equivalence_on_all_laws(quick=True)
+    assert certificate.verdict == "holds"
+    monkeypatch.setattr(d, *MISTAKES[mistake])
+    (certificate,) = d.equivalence_on_all_laws(quick=True)
+    assert certificate.verdict == "fails as stated"
