@@ -23,6 +23,7 @@ from frhsic_core._arrays import (
     as_sample,
     as_tensor,
     binary_scale,
+    recomputed,
     require_memory,
     same_kind,
     spaced_rows,
@@ -30,15 +31,21 @@ from frhsic_core._arrays import (
 from frhsic_core._choices import one_of
 
 _MANY_ROWS = 200  # from here on a median of selected pairs takes less time than one of all pairs
+# What rounding may do to a squared distance near one; beyond it the expansion is not used.
+_ROUNDING = {torch.float32: 1e-4, torch.float64: 1e-11}
 
 
 def squared_distances(x: Tensor, y: Tensor | None = None) -> Tensor:
     """Return the squared Euclidean distances ``|x_i − y_j|²``, ``(..., n, m)``; ``y=None`` means ``y = x``.
 
-    One matrix product, O(nmd) time and O(nm) memory. The mean is subtracted first and the result is clamped at zero,
-    because the expansion |x|² + |y|² − 2x·y loses digits far from the origin. No root is taken, so the gradient is
-    finite on repeated rows (integer ages repeat in every batch), where that of a squared norm is NaN. Scalar rows are
+    One matrix product, O(nmd) time and O(nm) memory. The mean is subtracted first and the result
+    is clamped at zero, because the expansion |x|² + |y|² − 2x·y loses digits far from the origin.
+    Where one row is so far away that the mean does not help (:func:`loses_digits`), the columns
+    are subtracted one by one. No root is taken, so the gradient is finite on repeated rows
+    (integer ages repeat in every batch), where that of a squared norm is NaN. Scalar rows are
     subtracted directly, which is cheaper and free of cancellation.
+
+    The rows are those of a function of distances near one: divide by its bandwidth first.
 
     Examples
     --------
@@ -46,17 +53,63 @@ def squared_distances(x: Tensor, y: Tensor | None = None) -> Tensor:
     tensor([[0., 9.],
             [9., 0.]])
     """
+    other = x if y is None else y
     if x.shape[-1] == 1:
-        difference = x - (x if y is None else y).mT
-        return difference * difference
+        return _squared_differences(x, other)
+    if loses_digits(x, y):
+        return _sum_over_columns(x, other)
+    return _expanded_squares(x, y)
+
+
+def loses_digits(x: Tensor, y: Tensor | None = None) -> bool:
+    """Return whether the expansion |x|² + |y|² − 2x·y is too rough for distances near one.
+
+    Its rounding is that of the largest squared norm, from the mean. One far row, or two clouds far
+    apart, make it larger than the distances that matter. A sample of a captured training step is
+    not looked at, because nothing can wait for the device there.
+    """
+    if x.is_meta or (x.is_cuda and torch.cuda.is_current_stream_capturing()):
+        return False
+    x = x.detach()
+    shift = x.mean(-2, keepdim=True)
+    rows = (x,) if y is None else (x, y.detach())
+    limits = torch.finfo(x.dtype)
+    for part in rows:
+        if part.numel() == 0:
+            continue
+        squares = (part - shift).square().sum(-1)
+        if not float(squares.amax()) * limits.eps <= _ROUNDING[x.dtype]:
+            return True
+    return False
+
+
+def _squared_differences(x: Tensor, y: Tensor) -> Tensor:
+    """Return ``(x_i − y_j)²`` of single columns ``(..., n, 1)`` and ``(..., m, 1)``."""
+    difference = x - y.mT
+    return difference * difference
+
+
+def _sum_over_columns(x: Tensor, y: Tensor) -> Tensor:
+    """Return squared distances from the differences of each column: exact, at d times the cost.
+
+    With a gradient the differences are computed again in the backward pass, in O(nm) memory.
+    """
+    total = x.new_zeros(())
+    for column, other in zip(x.split(1, dim=-1), y.split(1, dim=-1), strict=True):
+        (squares,) = recomputed(lambda a, b: (_squared_differences(a, b),), column, other)
+        total = total + squares
+    return total
+
+
+def _expanded_squares(x: Tensor, y: Tensor | None) -> Tensor:
+    """Return squared distances from one matrix product."""
     shift = x.detach().mean(-2, keepdim=True)
     x = x - shift
     if y is None:
         return (-2.0 * half_squared_distances(x)).clamp_min(0.0)
     y = y - shift
-    return (
-        (x * x).sum(-1, keepdim=True) + (y * y).sum(-1).unsqueeze(-2) - 2.0 * (x @ y.mT)
-    ).clamp_min(0.0)
+    norms = (x * x).sum(-1, keepdim=True) + (y * y).sum(-1).unsqueeze(-2)
+    return (norms - 2.0 * (x @ y.mT)).clamp_min(0.0)
 
 
 def euclidean_distances(x: Tensor, y: Tensor | None = None) -> Tensor:
@@ -235,9 +288,8 @@ def batch_median(x: Tensor, max_points: int | None, *, exponents: Tensor | None 
     if exponents is not None:
         squared = -2.0 * exponents[..., rows, columns]
     else:
-        squared = squared_distances(
-            x[..., rows, :], None if max_points is None else x[..., columns, :]
-        )
+        halves = x[..., rows, :], None if max_points is None else x[..., columns, :]
+        squared = _expanded_squares(*halves)
     if x.device.type == "cpu" and max_points is not None and half > 0:
         # Most batches need no mean and the root of one number; this median takes half the time of kthvalue.
         medians = [
@@ -330,6 +382,33 @@ class _BandwidthKernel:
             return self.bandwidth.to(dtype=like.dtype, device=like.device)[..., None, None]
         return self.bandwidth
 
+    def _exponents(self, x: Tensor, y: Tensor | None) -> Tensor:
+        """Return ``−|x_i − y_j|²/2σ²``, for rows that may be far from the origin and from each other.
+
+        An offset is subtracted before anything is divided or squared, because it would cost digits:
+        the median of a column, which is near most rows whatever a few of them are, or the mean of
+        several columns, which is cheaper and serves where no row is far away.
+        """
+        scale = self._scale(x)
+        shift = x.detach().mean(-2, keepdim=True) if x.shape[-1] > 1 else _middle(x)
+        u = (x - shift) / scale
+        v = None if y is None else (y - shift) / scale
+        if x.shape[-1] == 1:
+            return -0.5 * _squared_differences(u, u if v is None else v)
+        if loses_digits(u, v):
+            shift = _middle(x)
+            u = (x - shift) / scale
+            v = u if y is None else (y - shift) / scale
+            return -0.5 * _sum_over_columns(u, v)
+        if v is None:
+            return half_squared_distances(u)
+        return -0.5 * _expanded_squares(u, v)
+
+
+def _middle(x: Tensor) -> Tensor:
+    """Return the lower median of each column, ``(..., 1, d)``, without a gradient."""
+    return x.detach().median(-2, keepdim=True).values
+
 
 @dataclass(frozen=True)
 class Gaussian(_BandwidthKernel):
@@ -350,11 +429,7 @@ class Gaussian(_BandwidthKernel):
     """
 
     def __call__(self, x: Tensor, y: Tensor | None = None) -> Tensor:
-        scale = self._scale(x)
-        u = x / scale
-        if y is not None or x.shape[-1] == 1:
-            return exponential(-0.5 * squared_distances(u, None if y is None else y / scale))
-        return exponential(half_squared_distances(u - u.detach().mean(-2, keepdim=True)))
+        return exponential(self._exponents(x, y))
 
 
 @dataclass(frozen=True)
@@ -378,7 +453,21 @@ class MultiScale(_BandwidthKernel):
     """
 
     def __call__(self, x: Tensor, y: Tensor | None = None) -> Tensor:
-        return multi_scale_grams(Gaussian(2.0 * self.bandwidth)(x, y))[0]
+        # In units of the narrowest scale, an eighth of the widest one.
+        exponents = Gaussian(0.25 * self.bandwidth)._exponents(x, y)
+        return multi_scale_grams(exponential(exponents / 64.0))[0]
+
+
+def needs_differences(kernel: Any, x: Tensor) -> bool:
+    """Return whether a kernel needs the differences of rows ``(..., n, d)``, because one is far away.
+
+    Only kernels that :func:`frhsic_core.joint._contraction.gram_term` expands are asked.
+    """
+    if isinstance(kernel, MultiScale):
+        return needs_differences(Gaussian(0.25 * kernel.bandwidth), x)
+    if isinstance(kernel, Gaussian | InverseMultiquadric):
+        return loses_digits(x.detach() / kernel._scale(x))
+    return False
 
 
 def multi_scale_grams(widest: Tensor, factors: tuple[float, ...] = (1.0,)) -> list[Tensor]:
@@ -435,8 +524,7 @@ class InverseMultiquadric(_BandwidthKernel):
     """
 
     def __call__(self, x: Tensor, y: Tensor | None = None) -> Tensor:
-        scale = self._scale(x)
-        return torch.rsqrt(1.0 + squared_distances(x / scale, None if y is None else y / scale))
+        return torch.rsqrt(1.0 - 2.0 * self._exponents(x, y).clamp_max(0.0))
 
 
 @dataclass(frozen=True)
@@ -555,10 +643,9 @@ def resolve_kernel(
     2.0
     """
     if kernel == "product" or (kernel is None and categorical):
-        columns = enumerate(x.split(1, dim=-1))
-        factors: list[Kernel] = [
+        factors = [
             Categorical() if a in categorical else Gaussian(median_distance(column))
-            for a, column in columns
+            for a, column in enumerate(x.split(1, dim=-1))
         ]
         return factors[0] if len(factors) == 1 else Product(factors)
     if kernel is None or isinstance(kernel, str):
@@ -577,6 +664,28 @@ def resolve_kernel(
             "default."
         )
     return kernel
+
+
+def from_the_mean(x: Tensor, kernel: Kernel) -> Tensor:
+    """Subtract the mean of a sample if its kernel measures from the origin.
+
+    The origin drops out of every centered statistic, and one far from the sample would cost digits.
+    """
+    if isinstance(kernel, Linear | Distance):
+        return x - x.detach().mean(-2, keepdim=True)
+    return x
+
+
+def in_own_units(x: Tensor, kernel: Kernel) -> tuple[Tensor, Tensor]:
+    """Return a sample at size one, and the factor ``(...)`` by which its kernel has become smaller.
+
+    Kernels with a bandwidth have no units: their sample stays as it is, and the factor is one.
+    """
+    unit = torch.ones_like(x[..., :1, :1])
+    if isinstance(kernel, Linear | Distance):
+        unit = binary_scale(x)
+    factor = unit * unit if isinstance(kernel, Linear) else unit
+    return x / unit, factor[..., 0, 0]
 
 
 def without_units(x: Tensor, kernel: Kernel) -> Tensor:

@@ -27,6 +27,7 @@ from frhsic_core.kernels import (
     exponential,
     half_squared_distances,
     multi_scale_grams,
+    needs_differences,
 )
 
 ESTIMATORS = ("biased", "unbiased")
@@ -339,12 +340,14 @@ def gram_term(
     function: GramFunction,
     *,
     factor: float = 1.0,
+    careful: bool = False,
 ) -> GradientTerm | Tensor:
     """Return ``factor`` times ``function`` at k(Z, Z), ``(..., n, d) -> (...)``, as a term of a loss.
 
     Gaussian, multi-scale and inverse multiquadric kernels and :class:`ExpandedDistance` take the written-out gradient.
-    Any other kernel, and one with a learned bandwidth, goes through autograd once. Where no gradient is needed the
-    result is a plain tensor. The rows may come as a :class:`Frame`, for Gaussian and inverse multiquadric kernels.
+    Any other kernel, and one with a learned bandwidth, goes through autograd once, and with ``careful`` each one does:
+    a kernel itself subtracts rows where one of them is far away. Where no gradient is needed the result is a plain
+    tensor. The rows may come as a :class:`Frame`, for Gaussian and inverse multiquadric kernels.
 
     Examples
     --------
@@ -355,9 +358,8 @@ def gram_term(
     """
     bandwidth = getattr(kernel, "bandwidth", 1.0)
     learned = isinstance(bandwidth, Tensor) and bandwidth.requires_grad
-    if learned or not isinstance(
-        kernel, Gaussian | InverseMultiquadric | MultiScale | ExpandedDistance
-    ):
+    expanded = isinstance(kernel, Gaussian | InverseMultiquadric | MultiScale | ExpandedDistance)
+    if learned or careful or not expanded:
         assert isinstance(z, Tensor)
         assert not isinstance(kernel, ExpandedDistance)
         gram = kernel(z)
@@ -474,7 +476,8 @@ def dependence(
 
     def through(x: Tensor, kernel: Gram, other: Tensor) -> Tensor:
         function = statistic(other.detach(), normalized=normalized, **options)
-        term = gram_term(x, kernel, function, factor=factor)
+        careful = needs_differences(kernel, x)
+        term = gram_term(x, kernel, function, factor=factor, careful=careful)
         return term.differentiable() if isinstance(term, GradientTerm) else term
 
     gram_s = kernel_s(s)

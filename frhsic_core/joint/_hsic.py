@@ -39,7 +39,7 @@ from frhsic_core.joint._factors import FEW_COLUMNS, SORTED_ROWS, THIN_ROWS, thin
 from frhsic_core.kernels import (
     Distance,
     Kernel,
-    Linear,
+    from_the_mean,
     resolve_kernel,
     with_bandwidths,
     without_units,
@@ -162,15 +162,12 @@ def criterion(
             raise ValueError(
                 f"mask keeps {int(weights.sum(-1).min())} rows: the unbiased estimator needs at least 4."
             )
-    # These kernels measure from the origin. It drops out of HSIC, and one far from the sample would cost digits.
-    z, s = (
-        x - x.detach().mean(-2, keepdim=True) if isinstance(kernel, Linear | Distance) else x
-        for x, kernel in ((z, kernel_z), (s, kernel_s))
-    )
-    if (
-        normalized
-    ):  # a ratio has no units; those of a kernel without a bandwidth would leave the range
-        z, s = without_units(z, kernel_z), without_units(s, kernel_s)
+    z = from_the_mean(z, kernel_z)
+    s = from_the_mean(s, kernel_s)
+    if normalized:
+        # A ratio has no units; those of a kernel without a bandwidth would leave the range.
+        z = without_units(z, kernel_z)
+        s = without_units(s, kernel_s)
     n, dtype = z.shape[-2], z.dtype
     sides: dict[str, Any] = {"kernel_z": kernel_z, "kernel_s": kernel_s, "row_weights": weights}
     entry = one_entry(z, s, **sides)

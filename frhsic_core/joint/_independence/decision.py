@@ -35,7 +35,7 @@ from frhsic_core.joint._independence.permutation import (
     within_kernel,
 )
 from frhsic_core.joint._independence.residual import residual_test
-from frhsic_core.kernels import Kernel, resolve_kernel
+from frhsic_core.kernels import Kernel, from_the_mean, in_own_units, resolve_kernel
 
 _MIN_ROWS = {"gamma": 6, "spectral": 4, "permutation": 2, "aggregated": 2}
 
@@ -221,6 +221,8 @@ def hsic_test(
             kernel_z = resolve_kernel(kernel_z, z, name="kernel_z")
         if given is None or kernel_s is not None or categorical:
             kernel_s = resolve_kernel(kernel_s, s, name="kernel_s", categorical=categorical)
+        z, factor_z = in_own_units(from_the_mean(z, kernel_z), kernel_z)
+        s, factor_s = in_own_units(from_the_mean(s, kernel_s), kernel_s)
         n, batch = z.shape[-2], one_entry(z, s, kernel_z, kernel_s).shape
         stacked = (
             isinstance(given, Tensor)
@@ -234,6 +236,10 @@ def hsic_test(
             own = read_given(given[i], n) if isinstance(given, Tensor) and stacked else shared
             found.append(_one(*sample, own, request))
         every = torch.stack(found, -1).reshape(4, *batch) if found else z.new_empty(4, *batch)
+        units = (factor_z * factor_s).expand(batch)
+        every[0] *= units
+        if method != "aggregated":  # whose statistic is standardized
+            every[1:3] *= units
     value, statistic, threshold = every[:3].to(dtype)
     return IndependenceTest(value, statistic, threshold, every[3], method, alpha)
 

@@ -18,7 +18,7 @@ from torch import Tensor
 from frhsic_core._arrays import DENSE_ROWS, spaced_rows
 from frhsic_core.joint._contraction import center
 from frhsic_core.joint._factors import ThinPair, squared_factor, thin_pair
-from frhsic_core.kernels import Kernel
+from frhsic_core.kernels import Kernel, Linear
 
 _ENTRIES = 2**23  # numbers of a Gram matrix that are held at once where the matrix is not: 64 MB
 
@@ -70,7 +70,14 @@ class PairSums:
 # Thin matrices -------------------------------------------------------------------------------------------------------
 
 
-def _thin_sums(pair: ThinPair, method: str) -> PairSums | None:
+def largest_entry(kernel: Kernel, x: Tensor) -> Tensor:
+    """Return max |K| of a kernel that has thin features: all but the linear one are one on the diagonal."""
+    if isinstance(kernel, Linear):
+        return x.square().sum(-1).amax()
+    return x.new_ones(())
+
+
+def _thin_sums(pair: ThinPair, largest: Tensor, method: str) -> PairSums | None:
     """Return the sums from the centered features; ``None`` if the squared kernels have too large a rank."""
     own_z = replace(pair, s=pair.z, factor_s=pair.factor_z).product()
     own_s = replace(pair, z=pair.s, factor_z=pair.factor_s).product()
@@ -95,9 +102,7 @@ def _thin_sums(pair: ThinPair, method: str) -> PairSums | None:
     squares = torch.stack([own_z.square().sum(), own_s.square().sum()])
     shape = torch.stack([cubic_shape(own_z), cubic_shape(own_s)])
     product = pair.product().square().sum()
-    return PairSums(
-        torch.ones_like(trace), trace, squares, diagonal_squares, shape, product, entries
-    )
+    return PairSums(largest, trace, squares, diagonal_squares, shape, product, entries)
 
 
 # Whole matrices ------------------------------------------------------------------------------------------------------
@@ -170,9 +175,12 @@ def fitted_groups(
             continue
         group = z[rows.to(z.device)], s[rows.to(z.device)], kernel_z, kernel_s
         pair = thin_pair(*group)
-        sums = (None if pair is None else _thin_sums(pair, method)) or _all_pairs_sums(
-            *group, method=method
-        )
+        sums = None
+        if pair is not None:
+            sizes = [largest_entry(kernel_z, group[0]), largest_entry(kernel_s, group[1])]
+            sums = _thin_sums(pair, torch.stack(sizes), method)
+        if sums is None:
+            sums = _all_pairs_sums(*group, method=method)
         if bool(only_rounding(sums.trace / len(rows), sums.largest, len(rows)).any()):
             continue
         mean, variance, shape = sums.fitted(method, float(len(rows)))
