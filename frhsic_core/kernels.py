@@ -648,6 +648,8 @@ def resolve_kernel(
             for a, column in enumerate(x.split(1, dim=-1))
         ]
         return factors[0] if len(factors) == 1 else Product(factors)
+    if categorical:
+        require_kernel_of_codes(kernel, categorical, x.shape[-1], name=name)
     if kernel is None or isinstance(kernel, str):
         kind = KERNELS[
             one_of(name, "gaussian" if kernel is None else kernel, (*KERNELS, "product"))
@@ -664,6 +666,38 @@ def resolve_kernel(
             "default."
         )
     return kernel
+
+
+def require_kernel_of_codes(
+    kernel: Any, categorical: tuple[int, ...], columns: int, *, name: str
+) -> None:
+    """Raise an error if a kernel takes the codes of categories for numbers.
+
+    Codes are numbered in the order of appearance: what such a kernel gives depends on the order of
+    the rows. A kernel of the user's own is trusted.
+    """
+    if not _takes_numbers(kernel, categorical):
+        return
+    shown = repr(kernel) if isinstance(kernel, str) else type(kernel).__name__
+    if columns == 1:
+        raise TypeError(
+            f"{name} is {shown}, but the column has categories, which have no distance: pass "
+            "Categorical() or None, or encode the categories as numbers yourself."
+        )
+    raise TypeError(
+        f"{name} is {shown}, but column {categorical[0]} has categories, which have no distance: "
+        "pass None or 'product', or a Product with Categorical() for this column."
+    )
+
+
+def _takes_numbers(kernel: Any, categorical: tuple[int, ...]) -> bool:
+    """Return whether a kernel of this library reads one of these columns as numbers."""
+    if isinstance(kernel, str):
+        return kernel in KERNELS and kernel != "categorical"
+    if isinstance(kernel, Product):
+        factors = [kernel.factors[a] for a in categorical if a < len(kernel.factors)]
+        return any(_takes_numbers(factor, (0,)) for factor in factors)
+    return isinstance(kernel, _BandwidthKernel | Linear | Distance)
 
 
 def from_the_mean(x: Tensor, kernel: Kernel) -> Tensor:
