@@ -97,7 +97,7 @@ class LambdaSelection:
     epsilon : float
         Limit of HSIC for the rule ``"practical"``.
     tolerance : float or "auto"
-        Performance (accuracy or R²) that the rule ``"tradeoff"`` may give up. ``"auto"`` is two
+        Performance (AUC or R²) that the rule ``"tradeoff"`` may give up. ``"auto"`` is two
         standard errors of the difference between the two models' performances on the same samples,
         and at least 0.01.
     guaranteed_gdp : float

@@ -23,6 +23,7 @@ from frhsic_core.joint import hsic_test, normalized_hsic
 from frhsic_core.joint._given import Given, conditional_hsic
 from frhsic_core.learning.data import TrainingData
 from frhsic_core.learning.penalties import Penalty, make_penalty
+from frhsic_core.learning.performance import Judged, judge_classes, judge_numbers
 from frhsic_core.learning.rules import LambdaChoice, LambdaSelection, choose_lambda, pooled_table
 from frhsic_core.learning.stack import TrainedStack, cpu_threads
 from frhsic_core.learning.trainer import Trainer, TrainingSettings, resolve_device
@@ -32,11 +33,15 @@ FEWEST_ROWS = 20  # with fewer validation samples a test has almost no power
 
 @dataclass(frozen=True)
 class LambdaPath:
-    """A choice of λ, the models that were compared (in the table's order) and the validation rows."""
+    """A choice of λ, the models that were compared (in the table's order) and the validation rows.
+
+    ``rarer`` is the number of samples of the rarer class that judged the models of all splits.
+    """
 
     choice: LambdaChoice
     stack: TrainedStack
     validation_rows: np.ndarray
+    rarer: int
 
     @property
     def index(self) -> int:
@@ -128,7 +133,10 @@ def select_lambda(
         stacks.append(stack)
         tables.append(table)
     choice = choose_lambda(pooled_table(tables), selection=selection)
-    return LambdaPath(choice, stacks[0], parts[0].numpy())
+    judged = data.y[0, torch.cat(parts)]
+    positive = int((judged > 0.5).sum())
+    rarer = min(positive, len(judged) - positive)
+    return LambdaPath(choice, stacks[0], parts[0].numpy(), rarer)
 
 
 def _without(data: TrainingData, held: Tensor) -> TrainingData:
@@ -151,7 +159,7 @@ def validation_table(
 ) -> pd.DataFrame:
     """Judge every model of a stack on samples that it was not trained on; one row for each model.
 
-    The columns are ``lam``, ``performance`` (accuracy or R²), ``standard_error`` (of the difference
+    The columns are ``lam``, ``performance`` (AUC or R²), ``standard_error`` (of the difference
     between this performance and that of the smallest λ on the same samples), ``hsic`` (biased),
     ``normalized_hsic``, ``gdp`` (of probabilities or predictions), ``statistic`` = n·HSIC,
     ``threshold`` on the same scale and ``pvalue``. The rule ``"guarantee"`` adds ``gdp_bound``. The
@@ -213,13 +221,13 @@ def validation_table(
         else:
             normalized = conditional_hsic(z[:, keep], attribute, given, estimator="normalized")
         gaps = [gdp(prediction[:, rows], s[rows, a]) for a in range(s.shape[-1])]
-    performance, error = _performance(data, output, target, first=int(stack.lam.cpu().argmin()))
+    judged = _judged(data, output, target, first=int(stack.lam.cpu().argmin()))
     table = pd.DataFrame(
         {
             # 0.1, not its neighbor in single precision.
             "lam": [float(f"{lam:.7g}") for lam in stack.lam.cpu().numpy()],
-            "performance": performance.numpy(),
-            "standard_error": error.numpy(),
+            "performance": judged.performance,
+            "standard_error": judged.standard_error,
             "hsic": test.hsic.numpy(),
             "normalized_hsic": normalized.numpy(),
             "gdp": torch.stack(gaps).amax(0).numpy(),
@@ -268,26 +276,10 @@ def _guarantees(
     return bounds
 
 
-def _performance(
-    data: TrainingData, output: Tensor, target: Tensor, *, first: int
-) -> tuple[Tensor, Tensor]:
-    """Return accuracy or R² of every model, and the standard error of its change from ``first``."""
+def _judged(data: TrainingData, output: Tensor, target: Tensor, *, first: int) -> Judged:
+    """Return AUC or R² of every model, and the standard error of its change from ``first``."""
     weight = torch.ones_like(target)
     if data.sample_weight is not None:
-        weight = data.sample_weight[0].cpu()
-    weight = (weight / weight.sum()).to(target)
-    if data.task == "classification":
-        score = ((output > 0) == (target > 0.5)).to(output.dtype)
-        performance = (score * weight).sum(-1)
-    else:
-        mean = (weight * target).sum()
-        total = (weight * (target - mean).square()).sum().clamp_min(1e-30)
-        score = -(output - target).square() / total
-        performance = 1.0 + (weight * score).sum(-1)
-    change = score - score[first]
-    change = change - (weight * change).sum(-1, keepdim=True)
-    # The standard error of a mean with weights that sum to one; with equal weights it is sd/√n.
-    rows = 1.0 / weight.square().sum()
-    correction = rows / (rows - 1.0).clamp_min(1.0)
-    variance = (weight.square() * change.square()).sum(-1)
-    return performance, variance.sqrt() * correction.sqrt()
+        weight = data.sample_weight[0].cpu().to(target)
+    judge = judge_classes if data.task == "classification" else judge_numbers
+    return judge(output.numpy(), target.numpy(), weight.numpy(), first=first)

@@ -33,7 +33,11 @@ def test_with_few_people_the_test_accepts_and_with_more_it_rejects_everywhere(pr
     for line in (more, most):
         assert line.startswith("independence 30 (the largest), practical 30 (the largest)")
     assert len({line.rpartition(" ")[2] for line in (few, more, most)}) > 1
-    assert np.sqrt(0.8 * 0.2 / 60) > 0.02  # the standard error of an accuracy of .8 on 60 people
+    # The standard error of an AUC of .91 on 60 people, by the formula of Hanley and McNeil (1982).
+    auc, half = 0.91, 30
+    first, second = auc / (2 - auc), 2 * auc**2 / (1 + auc)
+    variance = auc * (1 - auc) + (half - 1) * (first + second - 2 * auc**2)
+    assert np.sqrt(variance) / half > 0.02
 
 
 def test_the_chosen_model_has_less_dependence_on_the_test_part(printed) -> None:
@@ -44,10 +48,9 @@ def test_the_chosen_model_has_less_dependence_on_the_test_part(printed) -> None:
     unfair, chosen = (printed.numbers("choosing_lambda", name) for name in ("no penalty", "chosen"))
     assert abs(unfair[0] - chosen[0]) < 0.02
     assert chosen[1] < unfair[1]
-    assert (
-        chosen[-1] < 0.5 * unfair[-1]
-    )  # "the probe loses most of what it had found, and GDP falls less"
-    assert chosen[-1] / unfair[-1] < chosen[1] / unfair[1]
+    # "R² is much smaller, while GDP falls by less than half"
+    assert chosen[-1] < 0.5 * unfair[-1]
+    assert 0.5 < chosen[1] / unfair[1] < 1.0
 
 
 @cache

@@ -5,15 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-import scipy.stats
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from samples import classified
+from sklearn.metrics import roc_auc_score
 
 from frhsic_core import gdp, hsic, normalized_hsic
 from frhsic_core.joint import hsic_test
 from frhsic_core.learning import LambdaSelection, Trainer, TrainingData, make_penalty
+from frhsic_core.learning.performance import judge_classes, judge_numbers
 from frhsic_core.learning.rules import choose_lambda
 from frhsic_core.learning.selection import select_lambda, validation_table
 
@@ -273,23 +274,11 @@ def test_the_table_against_each_statistic_by_itself(task: str, weighted: bool) -
         )
     got = validation_table(stack, *part, n_permutations=99, random_state=5)
 
-    share, output = weights / weights.sum(), stack.output(x)
-    if classes:
-        score = ((output > 0) == (y > 0.5)).double().numpy()
-    else:  # R² is one minus a mean of squares in units of the variance
-        spread = np.average((target - np.average(target, weights=share)) ** 2, weights=share)
-        score = 1 - (output - target).square().numpy() / spread
-    np.testing.assert_allclose(got["performance"], score @ share, rtol=1e-12)
-    change = score[1] - score[0]
-    count = 1 / (share**2).sum()  # Kish's number of samples
-    variance = (share**2 * (change - change @ share) ** 2).sum() * count / (count - 1)
-    # A score is rounded in at most four operations, and the standard error of the change is a norm of both scores.
-    rounding = 8 * np.finfo(float).eps * np.abs(score).max()
-    np.testing.assert_allclose(
-        got["standard_error"], [0.0, np.sqrt(variance)], rtol=0, atol=rounding
-    )
-    if not weighted:
-        assert got["standard_error"][1] == pytest.approx(scipy.stats.sem(change))
+    output = stack.output(x)
+    judge = judge_classes if classes else judge_numbers
+    judged = judge(output.numpy(), target.numpy(), weights, first=0)
+    np.testing.assert_array_equal(got["performance"], judged.performance)
+    np.testing.assert_array_equal(got["standard_error"], judged.standard_error)
 
     same = torch.Generator().manual_seed(5)
     test = hsic_test(stack.encode(x), s, method="permutation", n_permutations=99, random_state=same)
@@ -320,8 +309,8 @@ def test_weights_reach_the_training_of_the_grid() -> None:
     train = np.setdiff1d(np.arange(400), held)
     alone = Trainer(data.part(torch.from_numpy(train)), lam=[0.0, 1.0], seeds=3, **OPTIONS).fit()
     torch.testing.assert_close(path.stack.output(x), alone.output(x))
-    right = ((alone.output(x[held]) > 0) == (y[held] > 0.5)).numpy()
-    expected = np.average(right, axis=1, weights=weights[held].numpy())
+    outputs = alone.output(x[held]).numpy()
+    expected = [roc_auc_score(y[held], one, sample_weight=weights[held]) for one in outputs]
     np.testing.assert_allclose(path.choice.table["performance"], expected, rtol=1e-12)
 
 

@@ -39,6 +39,7 @@ from frhsic_core.learning.estimators.input import (
 )
 from frhsic_core.learning.estimators.warnings import (
     constant_prediction,
+    few_of_a_class,
     no_gain,
     small_batch,
     undertrained,
@@ -315,6 +316,8 @@ class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             yield small_batch(batch_size * counted, batch_size=batch_size)
         if path is not None:
             yield unwanted_choice(path.choice, self.certificate_)
+            if self.task_ == "classification" and path.choice.rule == "tradeoff":
+                yield few_of_a_class(path.rarer)
         rate = self.learning_rate
         steps = -(-len(x) // batch_size)
         short = undertrained(

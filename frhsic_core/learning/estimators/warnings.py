@@ -18,6 +18,8 @@ SHORT_PENALIZED = 1.0
 SHORT_UNPENALIZED = 0.3
 CHANCE = 1.645  # standard errors of a one-sided test at 5 %
 LEAST_GAIN = 0.01  # share of a constant's error that a model must save
+# Samples of a class with fewer of which a standard error of the AUC is about .07 or more.
+FEW_OF_A_CLASS = 30
 FEWEST_ROWS = 16  # with fewer samples in a mini-batch a measure of dependence is mostly noise
 LARGE_RATE = 0.1  # learning rate of Adam at which one step undoes what was learned
 
@@ -115,6 +117,17 @@ def small_batch(rows: float, *, batch_size: int) -> str | None:
     return (
         f"with batch_size={batch_size} the penalty uses about {rows:.2g} samples of a mini-batch, and below "
         f"{FEWEST_ROWS} it is mostly noise. Use 128 or more if there are enough samples."
+    )
+
+
+def few_of_a_class(rarer: int) -> str | None:
+    """Report that few samples of the rarer class judged the models of ``lam="auto"``."""
+    if rarer >= FEW_OF_A_CLASS:
+        return None
+    return (
+        f"lam='auto' judged the models on samples of which {rarer} belong to the rarer class, and with "
+        f"fewer than {FEW_OF_A_CLASS} their performance is mostly chance. Use more samples, or set lam to "
+        "a number."
     )
 
 
