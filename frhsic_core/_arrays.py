@@ -331,8 +331,10 @@ def as_pair(
         raise ValueError(
             f"{names[0]} is on {z.device} and {names[1]} on {s.device}: move both to one device."
         )
-    wide = torch.promote_types(z.dtype, s.dtype)
     device = z.device if z_is_tensor else s.device
+    wide = torch.promote_types(z.dtype, s.dtype)
+    if device.type == "mps":  # Apple's GPUs have no float64
+        wide = torch.float32
     z = z.to(device=device, dtype=wide)
     s = s.to(device=device, dtype=wide)
     if check_finite:
