@@ -10,11 +10,9 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 # Recorded sizes of the book. Ten percent above a record fails; a new record says here what a reader gets for it.
 AIR = 1.10
-SEEN, FOLDED, TABLES = (
-    29_930,
-    25_000,
-    14,
-)  # the four people of the new chapter 3, and the first page of the map
+# Words in view: the story has motives and joints, and a chapter on the model that never saw an age.
+# Tables: the four people of that chapter, and the steps on the page of all theorems.
+SEEN, FOLDED, TABLES = 34_000, 25_000, 14
 
 
 @pytest.fixture(scope="module")

@@ -32,7 +32,7 @@ def test_the_numbers_of_two_groups(printed, young: int, old: int) -> None:
         f"{float(contrast**2 / 2):g}"[1:],
     )
     if young == 30:
-        assert f"are $+{size}$ and $-{size}$" in text
+        assert f"are $+{size}$ for the young and $-{size}$ for the old" in text
         assert f"{hsic}\\,(1-c)" in text
     else:
         assert f"are ${size}$ for the young and $-{size}$ for the old" in text

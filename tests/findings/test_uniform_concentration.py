@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 import numpy as np
 import pandas as pd
@@ -104,3 +105,16 @@ def test_the_chosen_one_of_two_hundred_equal_encoders_looks_better_than_it_is() 
     assert np.corrcoef(z, s)[0, 1] == pytest.approx(0.6, abs=0.01)
     assert z.var() == pytest.approx(1.0, abs=0.02)
     assert law.hsic(KERNEL, KERNEL) == pytest.approx(0.0166, abs=1e-4)
+
+
+def test_the_lucky_encoder_shows_half_of_the_truth(printed) -> None:
+    """The opening names the truth, the smallest and the largest HSIC of the figure's 200 encoders."""
+    source = printed.text("uniform_concentration")
+    cell = source.partition("name: fig-chosen-encoder")[2].partition("---\n")[2]
+    drawn: dict[str, object] = {}
+    exec(cell.partition("figure, axis")[0], drawn)
+    once = np.asarray(drawn["once"])
+    opening = source.partition("% opening")[2].partition("% end of opening")[0]
+    named = [float(number) for number in re.findall(r"\$(\.\d+)\$", opening)]
+    assert named == pytest.approx([drawn["truth"], once.min(), once.max()], abs=5e-4)
+    assert 0.45 < once.min() / float(drawn["truth"]) < 0.6
