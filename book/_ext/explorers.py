@@ -47,7 +47,7 @@ EXPLORERS = {
     "representation": Spec(
         title="A representation that depends less on age",
         inputs=(("step", "weight of the penalty, λ", 0, 7, 1, 3, False),),
-        charts={"No penalty": "", "The paper's penalty": "", "The recommended form": ""},
+        charts={"No penalty": "", "The paper's penalty": "", "Whitened FRHSIC": ""},
     ),
     "scatter": Spec(
         title="Draw your own points",

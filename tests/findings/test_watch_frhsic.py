@@ -16,7 +16,7 @@ from frhsic_core.paper.experiments.running_example import gauges
 from frhsic_core.paper.runs.stored import stored_rows
 
 TABLES = ("main", "recommended_test")
-UNFAIR, ESCAPED, RECOMMENDED = "no penalty", "paper, fixed", "recommended form"
+UNFAIR, ESCAPED, RECOMMENDED = "no penalty", "paper, fixed", "whitened FRHSIC"
 
 
 @pytest.fixture(scope="module")

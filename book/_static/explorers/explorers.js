@@ -432,7 +432,7 @@
   function representation(root, v) {
     const data = root.data, { paper, recommended } = data.forms, reach = 320, names = Object.keys(data.gauges);
     const first = paper[0], shown = [first, paper[v.step], recommended[v.step]];
-    const lams = `${shown[1].lam}, and ${shown[2].lam} in the recommended form`;
+    const lams = `${shown[1].lam}, and ${shown[2].lam} in whitened FRHSIC`;
     root.querySelector("output").textContent = lams;
     root.querySelector("input[name=step]").setAttribute("aria-valuetext", lams);
     root.querySelectorAll("svg").forEach((svg, place) => {
@@ -465,7 +465,7 @@
     };
     say(root, {
       sentence: v.step === 0 ? "Without a penalty Z reveals the age: young and old people lie in different places." :
-        `With the paper's penalty at λ = ${shown[1].lam}, ${told(shown[1])}. With the recommended form at λ = ${shown[2].lam}, ${told(shown[2])}.`,
+        `With the paper's penalty at λ = ${shown[1].lam}, ${told(shown[1])}. With whitened FRHSIC at λ = ${shown[2].lam}, ${told(shown[2])}.`,
     });
   }
 

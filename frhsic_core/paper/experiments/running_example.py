@@ -22,7 +22,7 @@ PENALTIES: dict[str, tuple[dict[str, Any], tuple[float, ...]]] = {
     "recommended": ({}, (0.0, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)),
 }
 #: Names of the forms for readers.
-TITLES = {"paper": "the paper's penalty", "recommended": "the recommended form"}
+TITLES = {"paper": "the paper's penalty", "recommended": "whitened FRHSIC"}
 PEOPLE = 1_000
 
 
