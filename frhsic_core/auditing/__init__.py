@@ -6,10 +6,12 @@ representation with measures that it was not trained on. The metrics have the ar
 
 from __future__ import annotations
 
-from frhsic_core.auditing._predictions import audit, gdp_score
+from frhsic_core.auditing._gate import Verdict
+from frhsic_core.auditing._metric import gdp_score
+from frhsic_core.auditing._predictions import audit
 from frhsic_core.auditing._report import Audit
 from frhsic_core.auditing._representation import RepresentationAudit, audit_representation
-from frhsic_core.auditing._results import AttributeAudit, Verdict
+from frhsic_core.auditing._results import AttributeAudit
 
 __all__ = [
     "AttributeAudit",

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
@@ -24,13 +23,11 @@ import numpy as np
 import pandas as pd
 
 from frhsic_core._atomic_files import write_atomically
-from frhsic_core._choices import one_of
 from frhsic_core.auditing import _sentences
+from frhsic_core.auditing._gate import Verdict, compare
 from frhsic_core.auditing._results import (
-    MEASURES,
     AttributeAudit,
     Missing,
-    Verdict,
     at_most,
     bound_figure,
     clean,
@@ -39,6 +36,7 @@ from frhsic_core.auditing._results import (
     percent,
     short,
 )
+from frhsic_core.auditing._rows import Copies, LeftOut
 from frhsic_core.auditing._sentences import MEANING, rows_used, smallest
 from frhsic_core.conditional._curve import Array, Curve, Smoother
 from frhsic_core.inputs.columns import MIN_ROWS, Column
@@ -97,6 +95,16 @@ class Audit:
         What the report is about: date, model, file with its size and SHA-256.
     verdicts : tuple of Verdict
         Comparisons with thresholds that the report shows; see :meth:`check`.
+    range : tuple of float
+        The smallest and largest possible score: 0 and 1 of probabilities, otherwise those of these rows.
+    left_out : tuple of LeftOut
+        Rows that are left out or hardly count, compared with the others.
+    copies : Copies
+        Rows that are equal in every column.
+    effective : float or None
+        With weights, the number of people of equal weight that would be as sure.
+    far : tuple of str
+        Notes on values far from all others.
     """
 
     attributes: tuple[AttributeAudit, ...]
@@ -116,6 +124,11 @@ class Audit:
     performance: dict[str, float] = field(default_factory=dict)
     provenance: dict[str, str] = field(default_factory=dict)
     verdicts: tuple[Verdict, ...] = ()
+    range: tuple[float, float] = (0.0, 1.0)
+    left_out: tuple[LeftOut, ...] = ()
+    copies: Copies = field(default_factory=lambda: Copies(0, 0, 1))
+    effective: float | None = None
+    far: tuple[str, ...] = ()
 
     def __getitem__(self, name: str) -> AttributeAudit:
         """Return the audit of one attribute by its name."""
@@ -130,43 +143,16 @@ class Audit:
         _of_the_only, ("gdp", "interval", "floor", "pvalue", "bound", "curve")
     )
 
-    def check(self, *thresholds: str, guaranteed: bool = False) -> list[Verdict]:
+    def check(
+        self, *thresholds: str, guaranteed: bool = False, strict: bool = False
+    ) -> list[Verdict]:
         """Compare measures with thresholds such as ``"gdp=0.05"`` or, for one attribute, ``"gdp[age]=0.05"``.
 
-        With ``guaranteed``, GDP is below its threshold only if the bound is, and not if only the interval is.
+        With ``guaranteed``, GDP is below its threshold only if the bound is, and not if only the interval is. With
+        ``strict`` a verdict is not accepted if there is a doubt: people were left out who differ from the others, rows
+        are copies of others, or a control is nearly the attribute. A threshold that can never fail is an error.
         """
-        verdicts = []
-        for text in thresholds:
-            parts = re.fullmatch(r"\s*(\w+)\s*(?:\[(.+)\])?\s*=\s*(\d*\.?\d+(?:e-?\d+)?)\s*", text)
-            if parts is None:
-                advice = "write a measure and a number, such as gdp=0.05 or gdp[age]=0.05."
-                raise ValueError(f"--fail-above is {text!r}: {advice}")
-            measure, name, limit = one_of("measure", parts[1], MEASURES), parts[2], float(parts[3])
-            if guaranteed and measure != "gdp":
-                raise ValueError(f"{measure} has no guaranteed bound: a guarantee is for gdp only.")
-            for attribute in [self[name]] if name else self.attributes:
-                found = attribute.numbers.get(measure)
-                if found is None:
-                    needed = (
-                        "--label with two values (calibration: and predictions between 0 and 1)"
-                    )
-                    needed = {"gdp_given": "--control", "impact_gap": "--threshold"}.get(
-                        measure, needed
-                    )
-                    raise ValueError(
-                        f"{measure} of {attribute.name!r} needs {needed} and enough people."
-                    )
-                if guaranteed and attribute.bound is None:
-                    raise ValueError(
-                        f"gdp of {attribute.name!r} has no guaranteed bound: {attribute.unbounded}."
-                    )
-                bound = attribute.bound if guaranteed else None
-                verdicts.append(
-                    Verdict(
-                        measure, attribute.name, limit, found.value, found.low, found.high, bound
-                    )
-                )
-        return verdicts
+        return compare(self, thresholds, guaranteed=guaranteed, strict=strict)
 
     @property
     def sentences(self) -> list[str]:
@@ -257,7 +243,7 @@ class Audit:
 
         It has where it is from, the verdicts, the sentences, one table, and the limits.
         """
-        marks = {"below": "✅", "above": "❌", "inconclusive": "❔"}
+        marks = {"below": "✅", "above": "❌", "doubtful": "❌", "inconclusive": "❔"}
         say = escape_markdown
         lines = [f"## {say(self._title)}", ""]
         lines += [

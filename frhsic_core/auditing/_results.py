@@ -14,6 +14,7 @@ import pandas as pd
 
 from frhsic_core.bounds import DependenceBound
 from frhsic_core.conditional._curve import Array, Curve
+from frhsic_core.conditional.neighbors import GroupScan
 from frhsic_core.inputs.columns import Column
 
 PERMUTATIONS = 499  # of the tests of independence
@@ -27,6 +28,7 @@ MEASURES = (
     "equalized_odds",
     "calibration",
     "gdp_given",
+    "max_gap",
 )
 _NAME = 60
 WIDTH, HEIGHT = 640, 420
@@ -86,6 +88,12 @@ class AttributeAudit:
         Why there is no bound: weights, bins such as "(20, 30]", or scores outside of [0, 1], whose limits are unknown.
     spread : float
         Standard deviation of the scores, with their weights.
+    scan : GroupScan or None
+        The largest gap of any group of people with neighboring values of the attribute.
+    explained_by : dict of str to float
+        How much of the attribute each control explains, and all of them together (cross-fitted R²).
+    hidden : float
+        The correlation of what the curve leaves of neighbors, if it hides a dependence; otherwise 0.
     """
 
     name: str
@@ -98,6 +106,14 @@ class AttributeAudit:
     bound: DependenceBound | None = None
     unbounded: str = ""
     spread: float = math.nan
+    scan: GroupScan | None = None
+    explained_by: dict[str, float] = field(default_factory=dict)
+    hidden: float = 0.0
+
+    @property
+    def control_r2(self) -> float:
+        """The largest part of the attribute that a control, or all of them, explain."""
+        return max(self.explained_by.values(), default=0.0)
 
     @property
     def curve(self) -> Curve:
@@ -133,6 +149,12 @@ class AttributeAudit:
             return f"{s:,.0f}" if abs(s) >= 10_000 and size < 1e9 else f"{s:g}"
         return number(s, unit=float(np.ptp(self.curve.s[self.curve.inside])) or 1.0)
 
+    def range_name(self, first: float, last: float) -> str:
+        """Return a range of values, or the one value that it is."""
+        if first == last:
+            return self.value_name(first)
+        return f"{self.value_name(first)} to {self.value_name(last)}"
+
     def group_names(self, groups: pd.DataFrame) -> list[str]:
         """Return the range of each group of a table."""
         ends = zip(groups.start, groups.end, strict=True)
@@ -146,62 +168,6 @@ class AttributeAudit:
         return [
             (self.value_name(s), rate) for s, rate in zip(curve.s, curve.mean.tolist(), strict=True)
         ]
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """One number of an audit beside the limit that it should not exceed, and the bound if a guarantee was asked for."""
-
-    measure: str
-    attribute: str
-    limit: float
-    estimate: float
-    low: float
-    high: float
-    bound: DependenceBound | None = None
-
-    @property
-    def outcome(self) -> str:
-        """``"below"`` or ``"above"`` if the whole interval is, ``"inconclusive"`` if it contains the threshold.
-
-        If a guarantee was asked for, ``"below"`` means that the bound is.
-        """
-        highest = self.high if self.bound is None else self.bound.bound
-        if highest <= self.limit:
-            return "below"
-        return "above" if self.low > self.limit else "inconclusive"
-
-    @property
-    def status(self) -> int:
-        """The exit status of the command, which is 0 below, 1 above and 3 if inconclusive."""
-        return {"below": 0, "above": 1, "inconclusive": 3}[self.outcome]
-
-    def __str__(self) -> str:
-        name, bound = short(self.attribute), self.bound
-        unsure = (
-            "is not significantly different from"
-            if bound is None
-            else "is not guaranteed to be below"
-        )
-        verb = {"below": "is below", "above": "is above", "inconclusive": unsure}[self.outcome]
-        said = f"{self.measure} of {name} {verb} the threshold {number(self.limit)}: estimate {number(self.estimate)}, "
-        said += f"interval {number(self.low)} to {number(self.high)}"
-        caveat = "This holds only if these rows neither trained, adjusted nor chose the model."
-        if bound is None or self.outcome == "above":
-            return f"{said}. {caveat}"
-        rows = bound.rows_needed(self.limit)
-        if self.outcome == "inconclusive" and rows is None and bound.own_values:
-            why = f"No guarantee is possible: most people have a value of {name} of their own."
-            return f"{said}. {why} Round {name}, or use gdp_bound with groups and variation."
-        said += f", guaranteed to be at most {at_most(bound.bound)}."
-        if self.outcome == "inconclusive" and rows is None:
-            said += f" No number of rows would be enough, since GDP over the values is {number(bound.estimate)} here."
-        elif self.outcome == "inconclusive":
-            said += (
-                f" With {rows - bound.n:,} more people and the same estimates, {rows:,} rows in all, "
-                f"the guarantee would pass at {number(self.limit)}."
-            )
-        return f"{said} {caveat}"
 
 
 # Numbers and names in words ------------------------------------------------------------------------------------------

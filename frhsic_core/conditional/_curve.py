@@ -13,6 +13,9 @@ a thousand rows and for a million. Three ideas make the band and the interval ho
       sign(m)·e  ≤  |m + e| − |m|  ≤  sign(m)·e  where the gap is clear, and  ≤  |e|  where it is not.
 
   The upper end of the interval uses the quantile of the left side, the lower end that of the right side.
+
+Where there are few people, beyond the first and the last percent of S, a curve would be a guess. These people are two
+groups, each with a mean and an interval of its own.
 """
 
 from __future__ import annotations
@@ -21,12 +24,14 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import stats
 
 Array = NDArray[np.float64]
 
 BINS = 256
 LEVELS = 20  # an attribute with at most this many distinct values is not smoothed
 TRIM = 0.01  # the band covers the values of S between the quantiles TRIM and 1 − TRIM
+END_ROWS = 20  # people in the group at an end of S, at least
 DRAWS = 2000
 _CHANCE = 200  # draws of a flat curve
 # Bandwidths in units of the central part of S, from its quantile .05 to .95.
@@ -43,6 +48,41 @@ _PSEUDO_ROWS = 2.0  # rows with the overall residual variance, added to each win
 def _widest(rows: float) -> float:
     """Return the widest window. A curve that is too weak for cross-validation must not be smoothed away."""
     return 0.45 * (2000.0 / rows) ** (1.0 / 6.0)
+
+
+@dataclass(frozen=True)
+class EndGroup:
+    """The people with the lowest or the highest values of S, whom the band of a curve leaves out.
+
+    Attributes
+    ----------
+    first, last : float
+        Smallest and largest value of S in the group.
+    rows : int
+        Number of people.
+    share : float
+        Their share of the total weight.
+    mean, low, high : float
+        Their mean, with an interval. Those of both ends hold together.
+    gap, gap_low, gap_high : float
+        The distance of the mean from the center of the curve, with its interval.
+    """
+
+    first: float
+    last: float
+    rows: int
+    share: float
+    mean: float
+    low: float
+    high: float
+    gap: float
+    gap_low: float
+    gap_high: float
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether the interval of the gap excludes zero."""
+        return self.gap_low > 0.0 or self.gap_high < 0.0
 
 
 @dataclass(frozen=True)
@@ -75,6 +115,8 @@ class Curve:
         One minus the nominal coverage of the bands and of the interval.
     n : int
         Number of rows.
+    ends : tuple of EndGroup
+        The people beyond the bands, with the lowest values of S first; empty without smoothing.
     """
 
     s: Array
@@ -97,6 +139,7 @@ class Curve:
     explained: float
     alpha: float
     n: int
+    ends: tuple[EndGroup, ...] = ()
 
     @property
     def is_flat(self) -> bool:
@@ -154,6 +197,9 @@ class Smoother:
         self.effective = mass * mass / self._sum(self.weight**2)  # Kish's number of rows
         self._matrices: dict[tuple[float, int], Array] = {}
         if self.smooth:
+            last = np.cumsum(counts)
+            ordered = np.sort(s)
+            self.lowest, self.highest = ordered[last - counts], ordered[last - 1]
             self._reach = self._least_width()
             ends = np.interp([0.05, 0.95], np.cumsum(self.share) - 0.5 * self.share, self.positions)
             self._unit = float(np.diff(ends)[0]) or float(np.ptp(self.positions))
@@ -316,6 +362,57 @@ class Smoother:
             explained=float(share @ (fitted - overall) ** 2) / total if total > 0 else 0.0,
             alpha=alpha,
             n=len(f),
+            ends=tuple(self._end_groups(f, inside, center, alpha)),
+        )
+
+    def _end_groups(
+        self, f: Array, inside: NDArray[np.bool_], center: float | None, alpha: float
+    ) -> list[EndGroup]:
+        """Return the people below and above the bins ``inside`` as groups, each with enough people for a mean."""
+        if not self.smooth:
+            return []
+        bins = np.flatnonzero(inside)
+        places = np.arange(len(inside))
+        found = []
+        enough = np.cumsum(self.counts) - self.counts < END_ROWS
+        if bins[0] > 0:
+            found.append((places < bins[0]) | enough)
+        enough = np.cumsum(self.counts[::-1])[::-1] - self.counts < END_ROWS
+        if bins[-1] < len(inside) - 1:
+            found.append((places > bins[-1]) | enough)
+        level = alpha / max(len(found), 1)
+        return [self._end_group(f, held, center, level) for held in found]
+
+    def _end_group(
+        self, f: Array, held: NDArray[np.bool_], center: float | None, alpha: float
+    ) -> EndGroup:
+        """Return the people of some bins as one group; its interval is Student's t."""
+        rows = held[self.index]
+        own, weight = f[rows], self.weight[rows]
+        share = float(weight.sum() / self.weight.sum())
+        mean = float(np.average(own, weights=weight))
+        effective = float(weight.sum() ** 2 / (weight**2).sum())
+        freedom = max(effective - 1.0, 1.0)
+        # Rows with the variance of all: a group of equal scores has some, as in a window of the curve.
+        overall = float(np.average(f, weights=self.weight))
+        variance = float(np.average((f - overall) ** 2, weights=self.weight))
+        squares = effective * float(np.average((own - mean) ** 2, weights=weight))
+        variance = (squares + _PSEUDO_ROWS * variance) / (freedom + _PSEUDO_ROWS)
+        half = float(stats.t.isf(0.5 * alpha, freedom)) * float(np.sqrt(variance / effective))
+        gap = mean - (overall if center is None else center)
+        # The overall mean contains the group itself.
+        half_gap = half if center is not None else (1.0 - share) * half
+        return EndGroup(
+            first=float(self.lowest[held].min()),
+            last=float(self.highest[held].max()),
+            rows=int(rows.sum()),
+            share=share,
+            mean=mean,
+            low=mean - half,
+            high=mean + half,
+            gap=gap,
+            gap_low=gap - half_gap,
+            gap_high=gap + half_gap,
         )
 
     def _variance(

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from frhsic_core import gdp_curve
-from frhsic_core.auditing._predictions import group_table, impact_ratio
+from frhsic_core.auditing._statistics import group_table, impact_ratio
 
 
 def test_the_interval_of_a_group_of_two_has_one_degree_of_freedom() -> None:

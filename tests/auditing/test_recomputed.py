@@ -12,8 +12,9 @@ from scipy import stats
 from scipy.spatial.distance import pdist, squareform
 
 from frhsic_core import audit, gdp, gdp_curve
+from frhsic_core.auditing._curves import largest_gap
 from frhsic_core.auditing._results import curve_svg, number, percent
-from frhsic_core.auditing._sentences import difference, largest_gap
+from frhsic_core.auditing._sentences import difference
 
 NAMES = ("ages", "incomes", "five values", "weighted", "many values")
 
@@ -289,6 +290,8 @@ def test_how_good_the_scores_are(case) -> None:
     pairs = (f[y == 1][:, None] > f[y == 0]) + 0.5 * (f[y == 1][:, None] == f[y == 0])
     weights = w[y == 1][:, None] * w[y == 0]
     expected = {
+        "rows": 250,
+        "labeled_rows": 250,
         "mean_score": np.average(f, weights=w),
         "selection_rate": np.average(chosen, weights=w),
         "mean_label": np.average(y, weights=w),

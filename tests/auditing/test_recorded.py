@@ -15,7 +15,7 @@ from records import Records
 from sklearn import config_context
 
 from frhsic_core import __version__, audit, audit_representation
-from frhsic_core.auditing import Audit, _predictions
+from frhsic_core.auditing import Audit, _measuring, _statistics
 from frhsic_core.auditing._report import change_report
 from frhsic_core.auditing._results import _Frame, number, percent, short, ticks
 from frhsic_core.inputs.columns import Column, far_codes
@@ -31,7 +31,7 @@ def scores(table: pd.DataFrame) -> Audit:
     }
     found = audit(table["score"], **given, threshold=0.5, model="a logistic model")
     verdicts = found.check("gdp[age]=0.2", "gdp=0.01") + found.check(
-        "gdp[age]=0.1", "gdp[age]=0.5", guaranteed=True
+        "gdp[age]=0.1", "gdp[age]=0.4", guaranteed=True
     )
     return replace(found, verdicts=tuple(verdicts), provenance={"file": "people.csv"})
 
@@ -81,14 +81,18 @@ def towns(table: pd.DataFrame) -> Audit:
 
 def samples(table: pd.DataFrame) -> Audit:
     """Tiny amounts in more rows than some statistics use, controls, real labels, and a user's routing of metadata."""
-    rows = {"TEST_ROWS": 40, "PROBE_ROWS": 60, "KHGR_ROWS": 30, "FIT_ROWS": 50}
+    rows = {"PROBE_ROWS": 60, "KHGR_ROWS": 30, "FIT_ROWS": 50}
     given = {
         "control_features": table[["skill", "hired"]],
         "sample_weight": table["age"],
         "alpha": 0.1,
     }
     both = table[["age"]].assign(exp=np.exp(table["skill"]))
-    with patch.multiple(_predictions, **rows), config_context(enable_metadata_routing=True):
+    with (
+        patch.multiple(_statistics, **rows),
+        patch.object(_measuring, "TEST_ROWS", 40),
+        config_context(enable_metadata_routing=True),
+    ):
         return audit(
             1e-5 * table["score"], sensitive_features=both, y_true=2e-5 * table["score"], **given
         )

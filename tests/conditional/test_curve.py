@@ -131,6 +131,7 @@ def curves() -> dict[str, dict[str, list[float]]]:
                 rows = {
                     key: value[places] if np.ndim(value) else [value]
                     for key, value in vars(curve).items()
+                    if key != "ends"
                 }
                 value, slope = smoother.gdp(f, center=options.get("center"))
                 rows |= {"value": [value], "slope": slope[:5], "flat": [curve.is_flat]}
