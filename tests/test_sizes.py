@@ -19,7 +19,7 @@ RECORDED = {
     # label, a sharper one for GDP, and the rows that a smaller bound needs.
     "bounds": 1568,
     # Users get the largest gap of any group, what was left out, copies, and verdicts that say so.
-    "auditing": 3000,
+    "auditing": 3600,
     "book/_ext": 2252,
     "cli": 890,
     # The scan of all groups of neighbors, and the people beyond the first and last percent.
