@@ -34,7 +34,8 @@ RECORDED = {
     "paper": 14207,
     # An adjustment keeps the range and mean of scores, has links, weights and a sealed file.
     "remedies": 2950,
-    "tests": 29214,
+    # One case a line, with names; the tricks to pass a gate, and brute force for every group.
+    "tests": 33500,
     TOP: 2157,
 }
 
