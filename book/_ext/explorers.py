@@ -10,11 +10,13 @@ import json
 import re
 from dataclasses import dataclass, field
 from html import escape
+from pathlib import Path
 from typing import Any
 
+import bundle_explorers
 from docutils import nodes
 from frontier_data import frontier_data
-from representation_data import representation_data, static_picture
+from needle_data import needle_data, static_picture
 from sphinx.util.docutils import SphinxDirective
 
 Slider = tuple[
@@ -39,15 +41,22 @@ class Spec:
     values: dict[str, str] = field(default_factory=dict)
     said: str = "{sentence}"
     inputs: tuple[Slider, ...] = ()
-    buttons: dict[str, dict[str, float]] = field(default_factory=dict)
+    buttons: dict[str, dict[str, float | str]] = field(default_factory=dict)
+    adds: bool = False  # a button changes its inputs only, where others start again first
 
 
 SHAPES = ("line", "wave", "circle", "fan", "two groups", "cloud", "empty sheet")
 EXPLORERS = {
-    "representation": Spec(
-        title="A representation that depends less on age",
-        inputs=(("step", "weight of the penalty, λ", 0, 7, 1, 3, False),),
-        charts={"No penalty": "", "The paper's penalty": "", "Whitened FRHSIC": ""},
+    "needle": Spec(
+        title="A model that never saw the age",
+        inputs=(("step", "weight of the penalty, λ", 0, 7, 1, 0, False),),
+        buttons={"λ = 10": {"step": 3}, "look closer": {"view": "stretched"}},
+        adds=True,
+        charts={
+            "The score along age: 300 of 1,000 invented applicants, and the mean of all.": "",
+            "The same people where the network puts them.": "",
+            "What three judges say; a mark is the verdict without a penalty.": "",
+        },
     ),
     "scatter": Spec(
         title="Draw your own points",
@@ -216,13 +225,14 @@ def embedded(data: dict[str, Any]) -> str:
     return f'<script type="application/json">{written}</script>'
 
 
-def representation_parts() -> tuple[str, str]:
-    """Return the choice of the scale and the data of the running example."""
-    views = {
-        "equal": "the same variance in every direction, as in the recommended form",
-        "true": "in true proportions, as in the paper's penalty",
-    }
-    return choice("representation", "view", "positions", views), embedded(representation_data())
+def needle_parts() -> tuple[str, str]:
+    """Return the choices of the view and of the penalty, and the data of the running example."""
+    views = {"true": "in true proportions", "stretched": "stretched to equal width"}
+    forms = {"paper": "the paper's penalty", "recommended": "whitened FRHSIC"}
+    choices = choice("needle", "view", "positions", views) + choice(
+        "needle", "form", "penalty", forms
+    )
+    return choices, embedded(needle_data())
 
 
 def scatter_parts() -> tuple[str, str]:
@@ -266,7 +276,7 @@ def frontier_parts() -> tuple[str, str]:
 
 
 PARTS = {
-    "representation": representation_parts,
+    "needle": needle_parts,
     "scatter": scatter_parts,
     "frontier": frontier_parts,
 }
@@ -277,11 +287,10 @@ def markup(name: str) -> str:
     spec = EXPLORERS[name]
     choices, extra = PARTS[name]() if name in PARTS else ("", "")
     inputs = "".join(slider(name, one) for one in spec.inputs) + choices
-    still = (
-        static_picture() if name == "representation" else "<p>This picture needs JavaScript.</p>"
-    )
+    still = static_picture() if name == "needle" else "<p>This picture needs JavaScript.</p>"
+    keep = " data-keep" if spec.adds else ""
     buttons = "".join(
-        f"<button type=\"button\" data-set='{json.dumps(values)}'>{escape(text)}</button>"
+        f"<button type=\"button\"{keep} data-set='{json.dumps(values)}'>{escape(text)}</button>"
         for text, values in spec.buttons.items()
     )
     buttons += '<button type="button" data-reset>start again</button>'
@@ -325,13 +334,20 @@ def _scripts(
     if doctree is not None and any(
         "explorer-page" in node["classes"] for node in doctree.findall(nodes.raw)
     ):
-        app.add_js_file("explorers/formulas.js", loading_method="defer")
-        app.add_js_file("explorers/explorers.js", loading_method="defer")
+        app.add_js_file("explorers/d3.v5.min.js", loading_method="defer")
+        app.add_js_file("explorers/all.js", loading_method="defer")
         app.add_css_file("explorers/explorers.css")
 
 
+def _bundle(app: Any, exception: Exception | None) -> None:
+    """Write the script that the pages load."""
+    if not exception and app.builder.format == "html":
+        bundle_explorers.write(Path(app.outdir) / "_static" / "explorers")
+
+
 def setup(app: Any) -> dict[str, bool]:
-    """Register the directive and the page scripts."""
+    """Register the directive, the page scripts and the bundle."""
     app.add_directive("explorer", Explorer)
     app.connect("html-page-context", _scripts)
+    app.connect("build-finished", _bundle, priority=800)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -538,35 +538,48 @@ def test_explorers_start_again_and_can_be_linked_to(page: Any, address: str) -> 
     assert "?" not in page.url
 
 
-def test_the_representation_shows_the_stored_gauges(page: Any, address: str) -> None:
+def thickness(dots: Any) -> float:
+    """Return the largest spread of a cloud over its smallest."""
+    places = dots.evaluate_all("a => a.map(c => [c.cx.baseVal.value, c.cy.baseVal.value])")
+    assert len(places) > 250
+    spreads = np.linalg.svd(places - np.mean(places, 0))[1]
+    return float(spreads[0] / spreads[1])
+
+
+def test_the_needle_shows_the_stored_numbers(page: Any, address: str) -> None:
     from frhsic_core.paper.experiments.running_example import PENALTIES, gauges
     from frhsic_core.paper.runs.stored import stored_rows
 
     measured = gauges(stored_rows("running_example"))
-    root = explorer(page, address, "representation")
-    assert root.locator("input[name=step]").input_value() == "3"
-    assert "predicts the age better than before" in value(
-        root, "sentence"
-    )  # the surprise needs no click
-    for step, lams in enumerate(zip(*(lams for _, lams in PENALTIES.values()), strict=True)):
-        root.locator("input[name=step]").fill(str(step))
-        page.wait_for_timeout(60)
-        models = [("paper", 0.0), *zip(PENALTIES, lams, strict=True)]
-        for chart, model in enumerate(models):
-            first, *shown = (
-                root.locator("svg").nth(chart).locator("text.number").all_text_contents()
-            )
-            assert first == f"λ = {model[1]:g}"
-            wanted = measured.loc[model, ["normalized_hsic", "nonlinear_r2", "accuracy"]].tolist()
-            assert [float(text) for text in shown] == pytest.approx(wanted, abs=0.0056)
-    root.locator("select").select_option(
-        "true"
-    )  # at their true scale the positions are nearly on a line
-    page.wait_for_timeout(60)
+    root = explorer(page, address, "needle")
+    assert "the mean score rises with age" in value(root, "sentence")
+    for form, (_, lams) in PENALTIES.items():
+        root.locator("select[name=form]").select_option(form)
+        for step, lam in enumerate(lams):
+            root.locator("input[name=step]").fill(str(step))
+            page.wait_for_timeout(60)
+            assert root.locator("output").first.text_content() == f"{lam:g}"
+            shown = root.locator("svg").nth(2).locator("text.number").all_text_contents()
+            wanted = measured.loc[(form, lam), ["normalized_hsic", "nonlinear_r2", "accuracy"]]
+            assert [float(text) for text in shown] == pytest.approx(wanted.tolist(), abs=0.0056)
+
+
+def test_the_needle_widens_and_its_lesson_changes(page: Any, address: str) -> None:
+    """In true proportions the people are on a line; stretched they fill the picture, sorted by age."""
+    root = explorer(page, address, "needle")
+    root.get_by_role("button", name="λ = 10").click()
+    page.wait_for_timeout(1500)
+    assert "Look closer" in value(root, "sentence")
     dots = root.locator("svg").nth(1).locator("circle")
-    places = dots.evaluate_all("a => a.map(c => [c.cx.baseVal.value, c.cy.baseVal.value])")
-    assert len(places) > 250
-    assert np.divide(*np.linalg.svd(places - np.mean(places, 0))[1]) > 5
+    assert thickness(dots) > 5
+    root.get_by_role("button", name="look closer").click()
+    page.wait_for_timeout(2000)
+    assert thickness(dots) < 1.5
+    assert root.locator("input[name=step]").input_value() == "3"  # the button keeps the slider
+    assert "the colors come apart" in value(root, "sentence")
+    root.locator("select[name=form]").select_option("recommended")
+    page.wait_for_timeout(100)
+    assert "come apart" not in value(root, "sentence")
 
 
 def test_the_statistics_of_drawn_points_are_those_of_the_library(page: Any, address: str) -> None:

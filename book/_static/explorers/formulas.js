@@ -1,7 +1,6 @@
-/* The closed forms of frhsic_core/laws and the area under the Pareto envelope. A test
-   compares every function with Python. Classic script, so that pages also work from file://. */
-const frhsicFormulas = (() => {
-  "use strict";
+/* The closed forms of frhsic_core/laws and the area under the Pareto envelope. A test compares every function with
+   Python. */
+export const formulas = (() => {
 
   // (1 − x)^(−1/2) − 1 without cancellation at x = 0
   function excess(x) {
