@@ -461,7 +461,7 @@ class MultiScale(_BandwidthKernel):
 def needs_differences(kernel: Any, x: Tensor) -> bool:
     """Return whether a kernel needs the differences of rows ``(..., n, d)``, because one is far away.
 
-    Only kernels that :func:`frhsic_core.joint._contraction.gram_term` expands are asked.
+    Only kernels that :func:`frhsic_core.joint.contraction.gram_term` expands are asked.
     """
     if isinstance(kernel, MultiScale):
         return needs_differences(Gaussian(0.25 * kernel.bandwidth), x)

@@ -25,8 +25,8 @@ from frhsic_core._arrays import (
     same_kind,
 )
 from frhsic_core.conditional import gdp
-from frhsic_core.joint._contraction import center, inverse_root, own_product, smallest_own
-from frhsic_core.joint._hsic import distance_correlation
+from frhsic_core.joint.contraction import center, inverse_root, own_product, smallest_own
+from frhsic_core.joint.hsic import distance_correlation
 from frhsic_core.kernels import Gaussian, median_distance
 
 BANDWIDTHS = (0.5, 1.0, 2.0)

@@ -28,7 +28,7 @@ from frhsic_core.bounds.result import (
     check_delta,
 )
 from frhsic_core.joint import hsic
-from frhsic_core.joint._factors import thin_pair
+from frhsic_core.joint.factors import thin_pair
 from frhsic_core.kernels import Kernel
 
 if TYPE_CHECKING:

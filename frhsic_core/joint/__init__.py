@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from frhsic_core.joint._given import conditional_hsic
-from frhsic_core.joint._hsic import HSICLoss, distance_correlation, hsic, normalized_hsic
-from frhsic_core.joint._independence.decision import IndependenceTest, hsic_test
-from frhsic_core.joint._information import mutual_information
-from frhsic_core.joint._operator_norms import coco, khgr
+from frhsic_core.joint.given import conditional_hsic
+from frhsic_core.joint.hsic import HSICLoss, distance_correlation, hsic, normalized_hsic
+from frhsic_core.joint.independence.decision import IndependenceTest, hsic_test
+from frhsic_core.joint.information import mutual_information
+from frhsic_core.joint.operator_norms import coco, khgr
 
 __all__ = [
     "HSICLoss",

@@ -99,7 +99,7 @@ class TrainingData:
     task : {"classification", "regression"}
         The task, which decides the loss.
     control : Tensor or None
-        Control features, ``(datasets, n, q + 1)``: the rows of ``joint._given.Given``.
+        Control features, ``(datasets, n, q + 1)``: the rows of ``joint.given.Given``.
     """
 
     x: Tensor

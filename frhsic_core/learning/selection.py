@@ -20,7 +20,7 @@ from frhsic_core._arrays import ArrayLike, as_pair, as_tensor, require_same_rows
 from frhsic_core.bounds import gdp_bound
 from frhsic_core.conditional import gdp
 from frhsic_core.joint import hsic_test, normalized_hsic
-from frhsic_core.joint._given import Given, conditional_hsic
+from frhsic_core.joint.given import Given, conditional_hsic
 from frhsic_core.learning.data import TrainingData
 from frhsic_core.learning.penalties import Penalty, make_penalty
 from frhsic_core.learning.performance import Judged, judge_classes, judge_numbers

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from frhsic_core.joint._contraction import GradientTerm
+from frhsic_core.joint.contraction import GradientTerm
 from frhsic_core.learning.data import Batch, TrainingData
 from frhsic_core.learning.penalties import Penalty
 from frhsic_core.learning.stack import ModelStack

@@ -13,7 +13,7 @@ import torch
 from frhsic_core.bounds import DependenceBound, eipm_bound, gdp_bound, hsic_bound
 from frhsic_core.bounds.hsic import pair_variance
 from frhsic_core.bounds.result import rounded_down, rounded_up
-from frhsic_core.joint._factors import thin_pair
+from frhsic_core.joint.factors import thin_pair
 from frhsic_core.kernels import Categorical, Gaussian, Linear, Product
 from frhsic_core.laws import FiniteLaw, GaussianPair
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from samples import with_squares
 from torch.autograd import gradcheck
 
-from frhsic_core.joint._hsic import distance_correlation, hsic
+from frhsic_core.joint.hsic import distance_correlation, hsic
 
 FORMS = [(True, "biased"), (False, "biased"), (True, "unbiased")]
 

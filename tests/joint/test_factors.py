@@ -19,10 +19,10 @@ from frhsic_core import (
     hsic,
     normalized_hsic,
 )
-from frhsic_core.joint import _factors as factors
-from frhsic_core.joint._contraction import center, dependence
-from frhsic_core.joint._factors import factor, thin_hsic, thin_pair
-from frhsic_core.joint._hsic import each_element
+from frhsic_core.joint import factors
+from frhsic_core.joint.contraction import center, dependence
+from frhsic_core.joint.factors import factor, thin_hsic, thin_pair
+from frhsic_core.joint.hsic import each_element
 from frhsic_core.laws import FiniteLaw, GaussianPair
 
 N = 1200

@@ -26,14 +26,14 @@ from frhsic_core import (
     normalized_hsic,
 )
 from frhsic_core.joint import conditional_hsic
-from frhsic_core.joint._contraction import (
+from frhsic_core.joint.contraction import (
     GradientTerm,
     dependence,
     gram_term,
     inner_product,
 )
-from frhsic_core.joint._factors import thin_hsic
-from frhsic_core.joint._hsic import each_element, streamed_hsic
+from frhsic_core.joint.factors import thin_hsic
+from frhsic_core.joint.hsic import each_element, streamed_hsic
 
 FORMS = ("biased", "unbiased", "normalized")
 WEIGHTS = ("none", "weights", "mask")
@@ -134,7 +134,7 @@ def one_pair(
 def test_all_pairs(
     rows: int, kernels: str, form: str, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sys.modules["frhsic_core.joint._hsic"], "CHUNK", rows)
+    monkeypatch.setattr(sys.modules["frhsic_core.joint.hsic"], "CHUNK", rows)
     engine = partial(one_pair, streamed_hsic) if rows else dependence
     if kind == "weights" and form == "unbiased":
         return  # this form has no weights
@@ -202,7 +202,7 @@ def test_thin_matrices_of_categories_and_a_few_columns(
 @pytest.fixture(params=["dense", "by block", "without memory"])
 def path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Run a public function as it is, and with limits so small that it goes block by block."""
-    module, memory = (sys.modules[f"frhsic_core.{name}"] for name in ("joint._hsic", "_arrays"))
+    module, memory = (sys.modules[f"frhsic_core.{name}"] for name in ("joint.hsic", "_arrays"))
     if request.param == "by block":
         monkeypatch.setattr(module, "DENSE_ROWS", 5)
     if request.param == "without memory":
@@ -319,8 +319,8 @@ LEARNED: dict[str, Callable[[Tensor], Any]] = {
 def test_learned_bandwidths_have_their_gradient(
     n: int, largest: int, kind: str, form: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sys.modules["frhsic_core.joint._hsic"], "DENSE_ROWS", largest)
-    monkeypatch.setattr(sys.modules["frhsic_core.joint._factors"], "THIN_ROWS", 300)
+    monkeypatch.setattr(sys.modules["frhsic_core.joint.hsic"], "DENSE_ROWS", largest)
+    monkeypatch.setattr(sys.modules["frhsic_core.joint.factors"], "THIN_ROWS", 300)
     z, s = (
         (5.0 * x).round() / 5.0 for x in correlated(1, n, 0.5)
     )  # few values: products of kernels have a small rank
@@ -367,7 +367,7 @@ def test_a_learned_bandwidth_needs_memory_for_whole_matrices(
 
 
 def test_blocks_of_float32_are_added_up_in_float64(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys.modules["frhsic_core.joint._hsic"], "CHUNK", 5)
+    monkeypatch.setattr(sys.modules["frhsic_core.joint.hsic"], "CHUNK", 5)
     z, s = (x.float() for x in correlated(1, 17, 0.5, 2))
     found = streamed_hsic(z, s, Gaussian(0.9), Gaussian(0.6))
     expected = dependence(z.double(), s.double(), kernel_z=Gaussian(0.9), kernel_s=Gaussian(0.6))

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from frhsic_core import Gaussian, InverseMultiquadric, hsic, normalized_hsic
-from frhsic_core.joint._contraction import dependence
-from frhsic_core.joint._fused import can_fuse, fused_hsic
+from frhsic_core.joint.contraction import dependence
+from frhsic_core.joint.fused import can_fuse, fused_hsic
 
 pytestmark = pytest.mark.cuda
 FORMS = {"biased": {}, "unbiased": {"estimator": "unbiased"}}
@@ -56,8 +56,8 @@ def test_value_and_gradient(n: int, d: int, p: int, form: str) -> None:
 
 @pytest.mark.parametrize("form", FORMS)
 def test_many_rows_have_no_offset(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("frhsic_core.joint._fused._MANY_ROWS", 1000)
-    monkeypatch.setattr("frhsic_core.joint._fused._ROWS_AT_ONCE", 512)
+    monkeypatch.setattr("frhsic_core.joint.fused._MANY_ROWS", 1000)
+    monkeypatch.setattr("frhsic_core.joint.fused._ROWS_AT_ONCE", 512)
     require_close(
         *samples(3001, 5, 1), kernel_z=Gaussian(3.0), kernel_s=Gaussian(1.0), **FORMS[form]
     )
@@ -66,7 +66,7 @@ def test_many_rows_have_no_offset(form: str, monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.parametrize("factor", [1e-3, 1e-1, 10.0, 100.0])
 def test_bandwidths_far_from_the_median(factor: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where a kernel leaves the range of float16 or of float32, blocks in float64 serve."""
-    monkeypatch.setattr(sys.modules["frhsic_core.joint._hsic"], "DENSE_ROWS", 0)
+    monkeypatch.setattr(sys.modules["frhsic_core.joint.hsic"], "DENSE_ROWS", 0)
     z, s = samples(900, 5, 1)
     options = {"kernel_z": Gaussian(3.0 * factor), "kernel_s": Gaussian(1.0 * factor)}
     expected = dependence(z.double(), s.double(), **options)

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from frhsic_core.joint._contraction import (
+from frhsic_core.joint.contraction import (
     Frame,
     center,
     correlation,
@@ -17,7 +17,7 @@ from frhsic_core.joint._contraction import (
     output_term,
     own_product,
 )
-from frhsic_core.joint._fused import (
+from frhsic_core.joint.fused import (
     can_fuse_batch,
     fused_batch_median,
     fused_batch_term,

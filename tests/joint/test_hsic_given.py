@@ -10,7 +10,7 @@ from samples import normal
 
 from frhsic_core import Gaussian, hsic, normalized_hsic
 from frhsic_core.joint import conditional_hsic
-from frhsic_core.joint._given import RIDGE, group_operator, smooth_operator
+from frhsic_core.joint.given import RIDGE, group_operator, smooth_operator
 
 KERNELS = {"kernel_z": Gaussian(1.2), "kernel_s": Gaussian(0.7)}
 LABELS = torch.tensor([0, 1, 2] * 5 + [0, 0, 1])

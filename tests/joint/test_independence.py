@@ -14,7 +14,7 @@ from samples import correlated
 from scipy import stats
 
 from frhsic_core.joint import hsic, hsic_test
-from frhsic_core.joint._independence.permutation import scaled, windows
+from frhsic_core.joint.independence.permutation import scaled, windows
 from frhsic_core.kernels import Categorical, Distance, Gaussian, Laplacian, Linear, Product
 
 METHODS = ["gamma", "spectral", "permutation"]

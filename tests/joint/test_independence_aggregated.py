@@ -12,7 +12,7 @@ from samples import normal
 from scipy import stats
 
 from frhsic_core.joint import hsic, hsic_test
-from frhsic_core.joint._independence.permutation import (
+from frhsic_core.joint.independence.permutation import (
     FACTORS,
     random_orders,
     row_statistics,

@@ -10,15 +10,15 @@ from samples import normal
 from scipy import stats
 
 from frhsic_core.joint import conditional_hsic, hsic, hsic_test
-from frhsic_core.joint._given import Given, read_given
-from frhsic_core.joint._independence.permutation import (
+from frhsic_core.joint.given import Given, read_given
+from frhsic_core.joint.independence.permutation import (
     FACTORS,
     bins_of,
     group_strata,
     random_orders,
     within_kernel,
 )
-from frhsic_core.joint._independence.residual import RIDGES, SCALES, Regression, fitted
+from frhsic_core.joint.independence.residual import RIDGES, SCALES, Regression, fitted
 from frhsic_core.kernels import Gaussian, median_bandwidth
 
 

@@ -13,9 +13,9 @@ import torch
 from scipy import stats
 
 from frhsic_core.joint import hsic, hsic_test
-from frhsic_core.joint._contraction import center
-from frhsic_core.joint._independence import fits, permutation
-from frhsic_core.joint._independence.permutation import (
+from frhsic_core.joint.contraction import center
+from frhsic_core.joint.independence import fits, permutation
+from frhsic_core.joint.independence.permutation import (
     JointFeatures,
     bin_statistics,
     bins_of,
@@ -40,7 +40,7 @@ def small_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fits, "DENSE_ROWS", 50)
     monkeypatch.setattr(fits, "_ENTRIES", 700)
     for limit in ("DENSE_ROWS", "CHUNK"):
-        monkeypatch.setattr(sys.modules["frhsic_core.joint._hsic"], limit, 50)
+        monkeypatch.setattr(sys.modules["frhsic_core.joint.hsic"], limit, 50)
     monkeypatch.setattr(permutation, "SMALL_ROWS", 50)
     monkeypatch.setattr(permutation, "CELLS", 50)
     monkeypatch.setattr(permutation, "BASE_ROWS", 40)

@@ -14,7 +14,7 @@ from scipy.special import digamma
 from sklearn.feature_selection import mutual_info_regression
 from sklearn.metrics import mutual_info_score
 
-from frhsic_core.joint._information import mutual_information
+from frhsic_core.joint.information import mutual_information
 
 
 @pytest.mark.parametrize("d", [1, 2])

@@ -16,7 +16,8 @@ import torch
 from records import Records
 
 from frhsic_core import _arrays, bounds, joint, kernels, laws
-from frhsic_core.joint import _contraction, _factors, _given, _independence, _information
+from frhsic_core.bounds.hsic import pair_variance
+from frhsic_core.joint import contraction, factors, given, independence, information
 from frhsic_core.laws import _finite, _mercer, _quadrature, formulas
 from frhsic_core.learning.penalties import scaling
 from frhsic_core.paper.experiments import mutual_information as components
@@ -27,11 +28,11 @@ MODULES = (
     kernels,
     bounds,
     *LAWS,
-    _contraction,
+    contraction,
     scaling,
-    _factors,
-    _given,
-    _independence,
+    factors,
+    given,
+    independence,
     joint,
 )
 
@@ -63,7 +64,8 @@ def names(n: int) -> dict[str, Any]:
             "np": np,
             "Fraction": Fraction,
             "components": components,
-            "information": _information,
+            "pair_variance": pair_variance,
+            "information": information,
         }
         | {name: torch.as_tensor(x) for name, x in data.items()}
     )

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from frhsic_core import FairClassifier, hsic, hsic_test
 from frhsic_core.joint import conditional_hsic
-from frhsic_core.joint._given import Given, read_given
+from frhsic_core.joint.given import Given, read_given
 from frhsic_core.kernels import Categorical, Gaussian, Linear, Product
 from frhsic_core.learning import FRHSIC, Trainer
 from frhsic_core.learning.data import Batch, TrainingData

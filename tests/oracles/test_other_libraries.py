@@ -73,7 +73,7 @@ def test_both_tests_decide_alike(causallearn: Any, law: str, dependent: bool) ->
 
 def test_the_gamma_fit_of_residual_products_is_theirs(causallearn: Any) -> None:
     """Mean tr(M) and variance 2 tr(M²) of the null distribution, on the residual matrices of KCI itself."""
-    from frhsic_core.joint._independence.residual import _fitted
+    from frhsic_core.joint.independence.residual import _fitted
 
     z, s, c = _sample_given("linear", 60, 3)
     test = causallearn.KCI_CInd()

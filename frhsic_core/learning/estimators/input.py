@@ -28,7 +28,7 @@ from frhsic_core.inputs.fitting import (
 )
 from frhsic_core.inputs.rows import require_same_rows, warn_caller
 from frhsic_core.inputs.tables import as_table
-from frhsic_core.joint._given import read_given
+from frhsic_core.joint.given import read_given
 from frhsic_core.learning.penalties import make_penalty
 from frhsic_core.learning.rules import LambdaSelection, require_lambdas
 from frhsic_core.learning.trainer import resolve_device

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from frhsic_core._choices import one_of
-from frhsic_core.joint._contraction import weighted_mean
+from frhsic_core.joint.contraction import weighted_mean
 from frhsic_core.learning.data import Batch
 from frhsic_core.learning.penalties.base import Penalty, Setup
 from frhsic_core.learning.penalties.mmd_binned import bin_rows

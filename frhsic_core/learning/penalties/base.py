@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from frhsic_core.conditional._smoothing import counted_range
-from frhsic_core.joint._contraction import Frame, GradientTerm
-from frhsic_core.joint._fused import can_fuse_batch, fused_batch_median
+from frhsic_core.joint.contraction import Frame, GradientTerm
+from frhsic_core.joint.fused import can_fuse_batch, fused_batch_median
 from frhsic_core.kernels import batch_median
 from frhsic_core.learning.data import Batch, TrainingData
 from frhsic_core.learning.penalties.scaling import (

@@ -1,6 +1,6 @@
 """Penalties given a third variable: equalized odds (``"labels"``), and given control features (``"controls"``).
 
-The penalty is HSIC(Z, S | C) of ``joint._given`` on the mini-batch. C is the target y or the
+The penalty is HSIC(Z, S | C) of ``joint.given`` on the mini-batch. C is the target y or the
 control features. Labels and discrete controls form groups, which count by their share of the batch. For a continuous C
 (the target of a regression, or a continuous control feature) features of Z and S are regressed on C within the batch:
 Z changes with every step, so a regression on older values would not follow it.
@@ -16,7 +16,7 @@ from collections.abc import Iterable
 import torch
 from torch import Tensor, nn
 
-from frhsic_core.joint._contraction import (
+from frhsic_core.joint.contraction import (
     GradientTerm,
     Operator,
     gram_term,
@@ -24,7 +24,7 @@ from frhsic_core.joint._contraction import (
     smallest_own,
     statistic,
 )
-from frhsic_core.joint._given import (
+from frhsic_core.joint.given import (
     GIVEN_FEATURES,
     Given,
     GivenKernel,

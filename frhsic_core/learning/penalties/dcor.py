@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor
 
 from frhsic_core._choices import one_of
-from frhsic_core.joint._contraction import (
+from frhsic_core.joint.contraction import (
     ExpandedDistance,
     GradientTerm,
     gram_term,

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from frhsic_core.conditional._eipm import EPSILON
 from frhsic_core.conditional._smoothing import leave_one_out_at
-from frhsic_core.joint._contraction import GradientTerm, GramFunction, gram_term
+from frhsic_core.joint.contraction import GradientTerm, GramFunction, gram_term
 from frhsic_core.kernels import Gaussian
 from frhsic_core.learning.data import Batch
 from frhsic_core.learning.penalties.base import BandwidthPolicy, KernelPenalty, counted

@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from frhsic_core._choices import one_of
-from frhsic_core.joint._contraction import (
+from frhsic_core.joint.contraction import (
     GradientTerm,
     centered_product,
     contraction_weights,
@@ -24,8 +24,8 @@ from frhsic_core.joint._contraction import (
     own_product,
     unit_factor,
 )
-from frhsic_core.joint._factors import factor
-from frhsic_core.joint._fused import can_fuse_batch, fused_batch_term, fused_output_term
+from frhsic_core.joint.factors import factor
+from frhsic_core.joint.fused import can_fuse_batch, fused_batch_term, fused_output_term
 from frhsic_core.kernels import (
     Categorical,
     Gaussian,

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from frhsic_core._choices import one_of
-from frhsic_core.joint._contraction import GradientTerm, gram_term, inner_product
+from frhsic_core.joint.contraction import GradientTerm, gram_term, inner_product
 from frhsic_core.kernels import Gaussian
 from frhsic_core.learning.data import Batch
 from frhsic_core.learning.penalties.base import BandwidthPolicy, KernelPenalty, Setup, counted

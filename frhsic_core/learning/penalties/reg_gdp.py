@@ -7,7 +7,7 @@ from torch import Tensor
 
 from frhsic_core._choices import one_of
 from frhsic_core.conditional._smoothing import counted_range, weights_at
-from frhsic_core.joint._contraction import weighted_mean
+from frhsic_core.joint.contraction import weighted_mean
 from frhsic_core.learning.data import Batch
 from frhsic_core.learning.penalties.base import Penalty, Setup
 

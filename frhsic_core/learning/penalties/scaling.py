@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.linalg import lapack
 from torch import Tensor
 
-from frhsic_core.joint._contraction import Frame, weighted_mean
+from frhsic_core.joint.contraction import Frame, weighted_mean
 
 RIDGE = (
     2e-6  # of whitening, relative to the total variance; for 50 columns, 1e-4 of the mean variance

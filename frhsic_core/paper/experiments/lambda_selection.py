@@ -153,7 +153,7 @@ def _thresholds(z: Tensor, s: Tensor, *, permutations: int) -> dict[str, Tensor]
     import torch
 
     from frhsic_core.joint import hsic_test
-    from frhsic_core.joint._contraction import center
+    from frhsic_core.joint.contraction import center
     from frhsic_core.kernels import Gaussian, median_distance
 
     kernel_z, kernel_s = (Gaussian(median_distance(v[..., :BANDWIDTH_ROWS, :])) for v in (z, s))

@@ -158,7 +158,7 @@ def _one_kernel(
     """
     import torch
 
-    from frhsic_core.joint._independence.permutation import random_orders, scaled, within_groups
+    from frhsic_core.joint.independence.permutation import random_orders, scaled, within_groups
     from frhsic_core.kernels import resolve_kernel
 
     half = unit["draws"] // 2
@@ -307,7 +307,7 @@ def _as_groups(given: Tensor) -> Tensor:
 def _information(z: Tensor, s: Tensor, permutations: int, generator: torch.Generator) -> Tensor:
     import torch
 
-    from frhsic_core.joint._information import mutual_information, standardized
+    from frhsic_core.joint.information import mutual_information, standardized
 
     keys = torch.rand(
         permutations,

@@ -58,7 +58,7 @@ def measure(trained: TrainedStack, splits: SplitStack, data: Dataset) -> dict[st
     """
     import torch
 
-    from frhsic_core.joint._information import mutual_information, standardized
+    from frhsic_core.joint.information import mutual_information, standardized
 
     z, z_train = trained.encode(splits.x_test), trained.encode(splits.x_train)
     alive = torch.isfinite(z).all(-1).all(-1)

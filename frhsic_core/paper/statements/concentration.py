@@ -36,7 +36,7 @@ from torch import Tensor
 from frhsic_core._arrays import ArrayLike, RandomState, as_generator
 from frhsic_core.bounds.hsic import pair_slack
 from frhsic_core.joint import hsic
-from frhsic_core.joint._contraction import contraction_weights
+from frhsic_core.joint.contraction import contraction_weights
 from frhsic_core.kernels import Gaussian, Kernel, Laplacian
 from frhsic_core.paper.statements import Certificate, check, inequality
 

@@ -17,9 +17,9 @@ import torch
 from torch import Tensor
 
 from frhsic_core._arrays import ArrayLike, as_pair
-from frhsic_core.joint._contraction import center
-from frhsic_core.joint._hsic import hsic
-from frhsic_core.joint._operator_norms import coco, khgr
+from frhsic_core.joint.contraction import center
+from frhsic_core.joint.hsic import hsic
+from frhsic_core.joint.operator_norms import coco, khgr
 from frhsic_core.kernels import Kernel, Linear, resolve_kernel
 from frhsic_core.paper.statements import Certificate, check, inequality
 from frhsic_core.paper.statements.search import TOLERANCE, Instances, features, worst_excess

@@ -27,8 +27,8 @@ from torch import Tensor
 
 from frhsic_core._arrays import ArrayLike, RandomState, as_pair
 from frhsic_core.bounds import gdp_bound
-from frhsic_core.joint._contraction import center
-from frhsic_core.joint._hsic import hsic
+from frhsic_core.joint.contraction import center
+from frhsic_core.joint.hsic import hsic
 from frhsic_core.kernels import Kernel, Linear, resolve_kernel
 from frhsic_core.paper.runs.stored import book_folder
 from frhsic_core.paper.statements import Certificate, check, inequality

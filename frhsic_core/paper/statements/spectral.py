@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from frhsic_core.joint._contraction import center
+from frhsic_core.joint.contraction import center
 from frhsic_core.kernels import Gaussian
 from frhsic_core.laws import GaussianPair, _mercer, formulas
 from frhsic_core.paper.statements import Certificate, check, equality, inequality, strict_inequality

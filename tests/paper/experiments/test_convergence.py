@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from frhsic_core.conditional import eipm
-from frhsic_core.joint._hsic import hsic
+from frhsic_core.joint.hsic import hsic
 from frhsic_core.kernels import Gaussian
 from frhsic_core.laws import GaussianPair
 from frhsic_core.paper.experiments import convergence

@@ -13,7 +13,7 @@ import torch
 from samples import with_squares
 from scipy import stats
 
-from frhsic_core.joint._hsic import hsic
+from frhsic_core.joint.hsic import hsic
 from frhsic_core.kernels import Gaussian
 from frhsic_core.learning import Trainer
 from frhsic_core.paper.experiments import cost

@@ -11,7 +11,7 @@ import torch
 from scipy import stats
 
 from frhsic_core.joint import hsic_test
-from frhsic_core.joint._contraction import center
+from frhsic_core.joint.contraction import center
 from frhsic_core.kernels import Gaussian, median_bandwidth
 from frhsic_core.paper.experiments.lambda_selection import (
     accepted,

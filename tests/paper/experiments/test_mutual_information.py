@@ -11,7 +11,7 @@ import torch
 from sklearn.decomposition import PCA
 from sklearn.linear_model import LinearRegression
 
-from frhsic_core.joint._information import mutual_information
+from frhsic_core.joint.information import mutual_information
 from frhsic_core.paper.experiments.mutual_information import (
     information_gap,
     measure,

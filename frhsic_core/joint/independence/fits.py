@@ -16,8 +16,8 @@ from scipy.special import gammaincc, gammainccinv
 from torch import Tensor
 
 from frhsic_core._arrays import DENSE_ROWS, spaced_rows
-from frhsic_core.joint._contraction import center
-from frhsic_core.joint._factors import ThinPair, squared_factor, thin_pair
+from frhsic_core.joint.contraction import center
+from frhsic_core.joint.factors import ThinPair, squared_factor, thin_pair
 from frhsic_core.kernels import Kernel, Linear
 
 _ENTRIES = 2**23  # numbers of a Gram matrix that are held at once where the matrix is not: 64 MB

@@ -23,7 +23,7 @@ from frhsic_core._arrays import (
     require_value,
     same_kind,
 )
-from frhsic_core.joint._contraction import center
+from frhsic_core.joint.contraction import center
 from frhsic_core.kernels import Kernel, resolve_kernel
 
 

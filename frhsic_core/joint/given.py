@@ -38,8 +38,8 @@ from frhsic_core._arrays import (
     spaced_rows,
 )
 from frhsic_core._choices import one_of
-from frhsic_core.joint._contraction import Operator, dependence
-from frhsic_core.joint._factors import Factor
+from frhsic_core.joint.contraction import Operator, dependence
+from frhsic_core.joint.factors import Factor
 from frhsic_core.kernels import Categorical, Gaussian, Kernel, median_distance, resolve_kernel
 
 FORMS = ("biased", "normalized")
@@ -282,7 +282,7 @@ def conditional_hsic(
 ) -> Tensor:
     """Return HSIC(Z, S | C), the criterion of equalized odds (C the label) and of parity given a legitimate factor.
 
-    See the definition at the top of ``joint._given``. O(n²(d + p)) time and O(n²) memory;
+    See the definition at the top of ``joint.given``. O(n²(d + p)) time and O(n²) memory;
     differentiable in ``z`` and ``s``. Use :func:`frhsic_core.hsic_test` with ``given`` for a test.
 
     Parameters

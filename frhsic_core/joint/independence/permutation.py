@@ -49,9 +49,9 @@ from torch import Tensor
 from torch.nn.functional import embedding_bag
 
 from frhsic_core._arrays import spaced_rows
-from frhsic_core.joint._factors import pivoted_cholesky, thin_hsic
-from frhsic_core.joint._hsic import hsic
-from frhsic_core.joint._independence.fits import only_rounding
+from frhsic_core.joint.factors import pivoted_cholesky, thin_hsic
+from frhsic_core.joint.hsic import hsic
+from frhsic_core.joint.independence.fits import only_rounding
 from frhsic_core.kernels import Gaussian, Kernel, median_distance, with_bandwidths
 
 FACTORS = (4.0, 2.0, 1.0, 0.5, 0.25, 0.125)

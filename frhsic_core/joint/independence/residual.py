@@ -32,9 +32,9 @@ import torch
 from torch import Tensor
 
 from frhsic_core._arrays import spaced_rows
-from frhsic_core.joint._given import Given, given_kernel, landmark_features
-from frhsic_core.joint._independence.fits import cubic_shape, fitted_gamma
-from frhsic_core.joint._independence.permutation import (
+from frhsic_core.joint.given import Given, given_kernel, landmark_features
+from frhsic_core.joint.independence.fits import cubic_shape, fitted_gamma
+from frhsic_core.joint.independence.permutation import (
     BASE_ROWS,
     SHARE,
     SMALL_ROWS,

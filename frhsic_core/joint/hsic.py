@@ -1,7 +1,7 @@
 """The Hilbert–Schmidt independence criterion: biased, unbiased, normalized, with distances, and as a loss.
 
 HSIC(Z, S) = ‖μ_ZS − μ_Z ⊗ μ_S‖² (Definition 2.1, ``def:hsic``). Every estimator is one centered Gram matrix and one
-elementwise product (``joint._contraction``); the product of four n × n matrices is never formed. Where
+elementwise product (``joint.contraction``); the product of four n × n matrices is never formed. Where
 two matrices do not fit into memory, blocks of them are visited once forward and once backward.
 """
 
@@ -28,14 +28,14 @@ from frhsic_core._arrays import (
     same_kind,
 )
 from frhsic_core._choices import one_of
-from frhsic_core.joint._contraction import (
+from frhsic_core.joint.contraction import (
     ESTIMATORS,
     dependence,
     from_sums,
     inverse_root,
     smallest_own,
 )
-from frhsic_core.joint._factors import FEW_COLUMNS, SORTED_ROWS, THIN_ROWS, thin_hsic
+from frhsic_core.joint.factors import FEW_COLUMNS, SORTED_ROWS, THIN_ROWS, thin_hsic
 from frhsic_core.kernels import (
     Distance,
     Kernel,
@@ -76,7 +76,7 @@ def hsic(
     Two columns of numbers, such as a score and an age, take O(n r²) time and O(n) memory, where r is the numerical rank
     of the Gram matrices, a few tens at bandwidths near the median; so do categories and a few columns. Laplacian
     kernels and distances of one column take O(n log² n). The relative error is below 1e-10 (see
-    ``joint._factors``).
+    ``joint.factors``).
 
     Otherwise O(n²(d + p)) time, with O(n²) memory up to 4,096 rows. Above that, or where whole matrices do not fit into
     memory, the sum over all pairs goes block by block in O(n) memory; on a GPU with Triton fused kernels do it. Kernels
@@ -190,7 +190,7 @@ def criterion(
     ):
         value = dependence(z, s, **sides, estimator=estimator, normalized=normalized)
     if value is None and z.is_cuda and not normalized:
-        from frhsic_core.joint._fused import can_fuse, fused_hsic
+        from frhsic_core.joint.fused import can_fuse, fused_hsic
 
         if can_fuse(z, s, kernel_z, kernel_s):
             value = each_element(partial(fused_hsic, estimator=estimator), z, s, **sides)
@@ -231,7 +231,7 @@ def streamed_hsic(
 
     The result is differentiable in samples, not in bandwidths. Blocks are computed in the dtype of the data and summed
     in float64; with a gradient each block is computed again in the backward pass. The parameters are those of
-    ``joint._contraction.dependence``.
+    ``joint.contraction.dependence``.
 
     Examples
     --------

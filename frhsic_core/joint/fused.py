@@ -30,7 +30,7 @@ import math
 import torch
 from torch import Tensor
 
-from frhsic_core.joint._contraction import Frame, GradientTerm, from_sums, smallest_own, sum_factors
+from frhsic_core.joint.contraction import Frame, GradientTerm, from_sums, smallest_own, sum_factors
 from frhsic_core.kernels import Gaussian, Kernel
 
 try:
@@ -463,7 +463,7 @@ def fused_hsic(
     Parameters
     ----------
     z, s, kernel_z, kernel_s, estimator, row_weights
-        As in ``joint._contraction.dependence``, for one pair of samples in float32.
+        As in ``joint.contraction.dependence``, for one pair of samples in float32.
     """
     n, d = z.shape
     x, y = z.detach(), s.detach()

@@ -32,7 +32,7 @@ from torch.autograd.function import once_differentiable
 from torch.nn.functional import pad
 
 from frhsic_core._arrays import recomputed, spaced_rows
-from frhsic_core.joint._contraction import from_sums, sum_factors
+from frhsic_core.joint.contraction import from_sums, sum_factors
 from frhsic_core.kernels import (
     Categorical,
     Distance,
@@ -520,14 +520,14 @@ def thin_hsic(
     the sum of row i is φ̃_i·Σφ̃ − |φ̃_i|². Products of two sums that are zero are left out.
 
     The result is differentiable in samples of one column, unless the kernel is Laplacian or a distance, and never in a
-    bandwidth. The parameters are those of ``joint._contraction.dependence``.
+    bandwidth. The parameters are those of ``joint.contraction.dependence``.
 
     Examples
     --------
     >>> x = torch.linspace(0, 1, 2000, dtype=torch.float64)[:, None]
     >>> kernel = Gaussian(0.3)
     >>> thin = thin_hsic(x, x.sin(), kernel, kernel)
-    >>> from frhsic_core.joint._contraction import dependence
+    >>> from frhsic_core.joint.contraction import dependence
     >>> bool((thin / dependence(x, x.sin(), kernel_z=kernel, kernel_s=kernel) - 1).abs() < 1e-12)
     True
     """

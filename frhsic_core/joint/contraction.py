@@ -102,7 +102,7 @@ def contraction_weights(
 
     Biased: A = p pᵀ ∘ (centered L). Unbiased (Song et al., 2012): A = U-centered L over n(n − 3) kept rows, and zero
     where a mask keeps fewer than four. ``row_weights`` as in :func:`center`; without them A is the centered L itself.
-    HSIC given a third variable (``joint._given``) has an ``operator`` of its own in place of all this.
+    HSIC given a third variable (``joint.given``) has an ``operator`` of its own in place of all this.
     """
     if operator is not None:
         return operator(gram)

@@ -24,17 +24,17 @@ from frhsic_core._arrays import (
     same_kind,
 )
 from frhsic_core._choices import one_of
-from frhsic_core.joint._given import Given, read_given
-from frhsic_core.joint._hsic import elements, one_entry
-from frhsic_core.joint._independence.fits import fitted_groups
-from frhsic_core.joint._independence.permutation import (
+from frhsic_core.joint.given import Given, read_given
+from frhsic_core.joint.hsic import elements, one_entry
+from frhsic_core.joint.independence.fits import fitted_groups
+from frhsic_core.joint.independence.permutation import (
     Request,
     decide,
     group_strata,
     permutation_test,
     within_kernel,
 )
-from frhsic_core.joint._independence.residual import residual_test
+from frhsic_core.joint.independence.residual import residual_test
 from frhsic_core.kernels import Kernel, from_the_mean, in_own_units, resolve_kernel
 
 _MIN_ROWS = {"gamma": 6, "spectral": 4, "permutation": 2, "aggregated": 2}
@@ -112,7 +112,7 @@ def hsic_test(
     by features, in O(n) time and memory (see ``permutation``): a column by the means of 1,024 cells if it has more
     values, and several columns by kernel values at up to 512 rows. The level stays exact; ``statistic`` and
     ``threshold`` are those of the features. From 768 rows the fits of two columns, categories and a few columns take
-    O(n r²) time and O(n) memory for Gram matrices of rank r (see ``joint._factors``). Otherwise gamma
+    O(n r²) time and O(n) memory for Gram matrices of rank r (see ``joint.factors``). Otherwise gamma
     takes O(n²) time, and spectral O(n³) up to 4,096 rows. Memory is O(n²) up to 4,096 rows and O(n) above.
 
     With ``given`` the hypothesis is Z ⟂ S | C, for example equalized odds (C the label) or parity given a legitimate
