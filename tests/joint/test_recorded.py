@@ -16,7 +16,7 @@ import torch
 from records import Records
 
 from frhsic_core import _arrays, bounds, joint, kernels, laws
-from frhsic_core.bounds.hsic import pair_variance
+from frhsic_core.bounds import hsic as bounds_hsic
 from frhsic_core.joint import contraction, factors, given, independence, information
 from frhsic_core.laws import _finite, _mercer, _quadrature, formulas
 from frhsic_core.learning.penalties import scaling
@@ -64,7 +64,10 @@ def names(n: int) -> dict[str, Any]:
             "np": np,
             "Fraction": Fraction,
             "components": components,
-            "pair_variance": pair_variance,
+            # Words are labels, whole numbers are numbers.
+            "group": data["label"].astype(str),
+            "pair_variance": bounds_hsic.pair_variance,
+            "pair_slack": bounds_hsic.pair_slack,
             "information": information,
         }
         | {name: torch.as_tensor(x) for name, x in data.items()}
