@@ -1,11 +1,12 @@
 """The columns of X as numbers: categories, missing values, and scaling that a few extreme values cannot spoil.
 
-A DataFrame may have columns of text, categories and truth values, and any X may have missing values:
+A DataFrame may have columns of text, categories and truth values, and any X may have missing
+values:
 
-* A number stays one column. A missing value becomes the median of the training samples, and a column with missing
-  values in training gets a second column that is 1 where the value is missing.
-* A category becomes one column for each of its levels. A level that was not seen in training is zero in all of them.
-  Missing is a level of its own if it occurs in training.
+* A number stays one column. A missing value becomes the median of the training samples, and a
+  column with missing values in training gets a second column that is 1 where the value is missing.
+* A category becomes one column for each of its levels. A level that was not seen in training is
+  zero in all of them. Missing is a level of its own if it occurs in training.
 
 This part is our own, because the medians of scikit-learn's imputer know no sample weights.
 """
@@ -112,7 +113,7 @@ def _numbers(column: pd.Series) -> np.ndarray:
     return pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
 
 
-# Scaling --------------------------------------------------------------------------------------------------------------
+# Scaling ------------------------------------------------------------------------------------------
 
 
 def quantiles(
@@ -137,8 +138,9 @@ def quantiles(
 def fit_scaling(x: np.ndarray, weights: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
     """Return offset and scale of each column.
 
-    They are the median and twice the standard deviation of a normal distribution with the same interquartile range, or
-    twice the standard deviation where half of the values are equal. The scale of a constant column is 1.
+    They are the median and twice the standard deviation of a normal distribution with the same
+    interquartile range, or twice the standard deviation where half of the values are equal. The
+    scale of a constant column is 1.
     """
     first, median, third = np.stack(
         [quantiles(column, (0.25, 0.5, 0.75), weights) for column in x.T], axis=1
@@ -155,7 +157,7 @@ def fit_scaling(x: np.ndarray, weights: np.ndarray | None = None) -> tuple[np.nd
 def scaled(x: np.ndarray, offset: np.ndarray, scale: np.ndarray) -> np.ndarray:
     """Return the input of the encoder: the inverse hyperbolic sine of ``(x − offset)/scale``.
 
-    The inverse hyperbolic sine is the identity near zero and a logarithm far from it, so an extreme value neither
-    squeezes the others together nor dominates them.
+    The inverse hyperbolic sine is the identity near zero and a logarithm far from it, so an extreme
+    value neither squeezes the others together nor dominates them.
     """
     return np.arcsinh((x - offset) / scale)

@@ -1,7 +1,7 @@
 """Finite laws of (Z, S): every quantity is a finite sum, every supremum is attained, Fractions stay Fractions.
 
-A NumPy array of dtype ``object`` that holds :class:`fractions.Fraction` goes through sums and matrix products without
-rounding. If one operand holds floats, the whole computation is float64.
+A NumPy array of dtype ``object`` that holds :class:`fractions.Fraction` goes through sums and
+matrix products without rounding. If one operand holds floats, the whole computation is float64.
 """
 
 from __future__ import annotations
@@ -72,8 +72,9 @@ def in_one_arithmetic(*arrays: np.ndarray) -> list[np.ndarray]:
 def wasserstein(difference: np.ndarray, distance: np.ndarray) -> float:
     """Return W₁(P, Q) = sup{Σ f_i(P_i − Q_i) : |f_i − f_j| ≤ d_ij} from P − Q and the distance matrix.
 
-    Under a metric, mass that both laws share stays where it is: only the positive part is carried to the negative one.
-    A linear program with at most (n/2)² variables, solved by the simplex method (HiGHS), accurate to about 1e-10.
+    Under a metric, mass that both laws share stays where it is: only the positive part is carried
+    to the negative one. A linear program with at most (n/2)² variables, solved by the simplex
+    method (HiGHS), accurate to about 1e-10.
 
     Parameters
     ----------
@@ -98,7 +99,8 @@ def wasserstein(difference: np.ndarray, distance: np.ndarray) -> float:
     supply, demand = difference[sources], -difference[targets]
     if supply.size == 0 or demand.size == 0:
         return 0.0
-    # Solve at total mass one: the solver's tolerances are absolute, and a small difference would fall below them.
+    # Solve at total mass one: the solver's tolerances are absolute, and a small difference would
+    # fall below them.
     mass = 0.5 * (supply.sum() + demand.sum())
     supply, demand = supply / supply.sum(), demand / demand.sum()
     cost = distance[np.ix_(sources, targets)]
@@ -106,7 +108,8 @@ def wasserstein(difference: np.ndarray, distance: np.ndarray) -> float:
     variables = np.arange(cost.size)
     index = np.concatenate([rows.ravel(), columns.ravel() + len(sources)])
     marginals = coo_array((np.ones(2 * cost.size), (index, np.tile(variables, 2)))).tocsr()
-    # One marginal constraint follows from the others; dropping it keeps rounding from making the program infeasible.
+    # One marginal constraint follows from the others; dropping it keeps rounding from making the
+    # program infeasible.
     right = np.concatenate([supply, demand])[:-1]
     result = linprog(
         cost.ravel(), A_eq=marginals[:-1], b_eq=right, bounds=(0.0, None), method="highs-ds"
@@ -133,8 +136,9 @@ class FiniteLaw:
     s_values : array_like
         ``(ns,)`` or ``(ns, p)``; each needs positive probability.
     probabilities : array_like
-        ``(nz, ns)``, non-negative, summing to one. With :class:`fractions.Fraction` entries, and with Gram matrices
-        and heads given as Fractions or whole numbers, rational answers come out as Fractions; kernels give floats.
+        ``(nz, ns)``, non-negative, summing to one. With :class:`fractions.Fraction` entries, and
+        with Gram matrices and heads given as Fractions or whole numbers, rational answers come out
+        as Fractions; kernels give floats.
 
     Examples
     --------
@@ -220,7 +224,8 @@ class FiniteLaw:
             self.probabilities.astype(np.float64).ravel().cumsum(), device=where
         )
         uniform = torch.rand(*batch, n, generator=generator, dtype=torch.float64, device=where)
-        # Rounding can leave the cumulative sum below one; a draw above it belongs to the last cell that has any mass.
+        # Rounding can leave the cumulative sum below one; a draw above it belongs to the last cell
+        # that has any mass.
         last = int(np.flatnonzero(self.probabilities.ravel() > 0)[-1])
         cell = torch.searchsorted(cumulative, uniform, right=True).clamp_max(last)
         ns = len(self.s_points)

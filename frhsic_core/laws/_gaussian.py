@@ -1,8 +1,8 @@
 """The jointly Gaussian pair with exact answers.
 
-Z and S are standard normal with correlation ρ. HSIC, E[MMD²] and the conditional MMD under Gaussian kernels are
-Gaussian integrals; E[MMD] is one adaptive integral over S. Estimators of the library are compared with these numbers,
-and nothing here imports an estimator.
+Z and S are standard normal with correlation ρ. HSIC, E[MMD²] and the conditional MMD under Gaussian
+kernels are Gaussian integrals; E[MMD] is one adaptive integral over S. Estimators of the library
+are compared with these numbers, and nothing here imports an estimator.
 """
 
 from __future__ import annotations
@@ -79,7 +79,8 @@ class GaussianPair:
     def null_mean(self, kernel_z: Gaussian, kernel_s: Gaussian, *, n: int | None = None) -> float:
         """Return what n·HSIC_b would have as mean if Z and S with these marginals were independent.
 
-        (1 − μ_K)(1 − μ_L)(1 − 1/n); ``n=None`` is the limit. The biased estimator never falls below it on average.
+        (1 − μ_K)(1 − μ_L)(1 − 1/n); ``n=None`` is the limit. The biased estimator never falls below
+        it on average.
         """
         mean_s = formulas.mean_kernel(gaussian_bandwidth(kernel_s, name="kernel_s"))
         limit = (1.0 - self.mean_kernel_z(kernel_z)) * (1.0 - mean_s)
@@ -109,8 +110,8 @@ class GaussianPair:
     def eipm_limit(self, kernel_z: Gaussian, *, bandwidth: float) -> float:
         """Return the limit of the EIPM estimator as n → ∞ at a fixed smoothing bandwidth γ in S.
 
-        ``E_S[MMD(P_γ(·|S), P_Z)]`` with ``P_γ(·|s) ∝ ∫ P_{Z|S=t}·exp(−(t − s)²/(2γ²)) dP_S(t)``: the estimator
-        converges, to a number below E_S[MMD]. γ = 0 is the target itself.
+        ``E_S[MMD(P_γ(·|S), P_Z)]`` with ``P_γ(·|s) ∝ ∫ P_{Z|S=t}·exp(−(t − s)²/(2γ²)) dP_S(t)``:
+        the estimator converges, to a number below E_S[MMD]. γ = 0 is the target itself.
         """
         if not (math.isfinite(bandwidth) and bandwidth >= 0.0):
             raise ValueError(
@@ -121,7 +122,8 @@ class GaussianPair:
             return 0.0
         # Smoothing at bandwidth γ leaves S with mean κs and variance 1 − κ around s.
         kappa = 1.0 / (1.0 + bandwidth * bandwidth)
-        # √(MMD²) is a hyperbola near s = 0, bent at |s| ≈ √(κq)/κ: panels grow geometrically from there.
+        # √(MMD²) is a hyperbola near s = 0, bent at |s| ≈ √(κq)/κ: panels grow geometrically from
+        # there.
         bend = math.sqrt(q / kappa)
         cuts = (
             [bend * 3.0**j for j in range(int(math.log(REACH / bend, 3.0)) + 1)]

@@ -1,16 +1,17 @@
 """The Mercer system of a Gaussian kernel under S ~ N(0, 1), and the conditional embedding resolved along it.
 
-With ω = √(1 + 4/σ²), the operator (T_S u)(s) = ∫ k(s, t)u(t) dP_S(t) has (Rasmussen & Williams 2006, §4.3.1)
+With ω = √(1 + 4/σ²), the operator (T_S u)(s) = ∫ k(s, t)u(t) dP_S(t) has (Rasmussen & Williams
+2006, §4.3.1)
 
     λ_l = 2/(ω + 1) · ((ω − 1)/(ω + 1))^l,      ψ_l(s) = ω^(1/4)·exp(−(ω − 1)s²/4)·He_l(√ω·s)/√(l!).
 
-Products of Hermite functions with Gaussians integrate through their generating function, so the coefficients of
-Δ(s) = μ_{Z|S=s} − μ_Z and of m_f are finite sums. Counting starts at l = 0, the paper's at one: its λ_m is
-``eigenvalues(m)[m - 1]``, its P_m projects onto ψ_0, …, ψ_{m−1}.
+Products of Hermite functions with Gaussians integrate through their generating function, so the
+coefficients of Δ(s) = μ_{Z|S=s} − μ_Z and of m_f are finite sums. Counting starts at l = 0, the
+paper's at one: its λ_m is ``eigenvalues(m)[m - 1]``, its P_m projects onto ψ_0, …, ψ_{m−1}.
 
-For any jointly Gaussian law the coefficients depend on the mean kernel μ and the coupling q alone (see
-:mod:`frhsic_core.laws.formulas`): ⟨Δ(s), Δ(t)⟩ is a multiple of a doubly centred Gaussian kernel on S, of squared
-bandwidth (1 − 2q)/q.
+For any jointly Gaussian law the coefficients depend on the mean kernel μ and the coupling q alone
+(see :mod:`frhsic_core.laws.formulas`): ⟨Δ(s), Δ(t)⟩ is a multiple of a doubly centred Gaussian
+kernel on S, of squared bandwidth (1 − 2q)/q.
 """
 
 from __future__ import annotations
@@ -49,9 +50,9 @@ def delta_coefficient(
 ) -> Number:
     """Return ‖⟨Δ, ψ_l⟩‖² in F_Z, for any type of number: at most l/2 + 1 positive terms, less the mean's part.
 
-    Σ_l λ_l‖Δ_l‖² = HSIC and Σ_l ‖Δ_l‖² = E[MMD²]; E[MMD²] less the first m is the spectral tail ρ_m² of Theorem 4.5
-    (``cor:hsic-mmd-equivalence``). O(l). Floats serve up to l ≈ 500; beyond, and for many at once,
-    :func:`delta_coefficients`.
+    Σ_l λ_l‖Δ_l‖² = HSIC and Σ_l ‖Δ_l‖² = E[MMD²]; E[MMD²] less the first m is the spectral tail
+    ρ_m² of Theorem 4.5 (``cor:hsic-mmd-equivalence``). O(l). Floats serve up to l ≈ 500; beyond,
+    and for many at once, :func:`delta_coefficients`.
 
     Examples
     --------
@@ -167,9 +168,9 @@ def _pairing(system: MercerSystem, coupling: float) -> _Pairing:
 def delta_coefficients(system: MercerSystem, mean_z: float, coupling: float, m: int) -> np.ndarray:
     """Return ‖⟨Δ, ψ_l⟩‖² for l < m in O(m); :func:`delta_coefficient` gives one.
 
-    The paired part is a Legendre polynomial; its three-term recurrence is stable here because the polynomial is the
-    growing solution. Absolute accuracy about 1e-16: at small dependence the even coefficients, of order q², lose
-    digits against the odd ones, of order q.
+    The paired part is a Legendre polynomial; its three-term recurrence is stable here because the
+    polynomial is the growing solution. Absolute accuracy about 1e-16: at small dependence the even
+    coefficients, of order q², lose digits against the odd ones, of order q.
     """
     if coupling == 0.0 or m == 0:
         return np.zeros(m)
@@ -211,8 +212,9 @@ def centered_spectrum(
 ) -> CenteredSpectrum:
     """Return the m leading eigenpairs of the *centred* operator, which Theorem 4.7's centred Gram matrix estimates.
 
-    E_S Δ(S) = 0, so HSIC = Σ λ̄_l‖⟨Δ, e_l⟩‖² holds here as for T_S, with other λ̄ and e. Odd eigenfunctions are those of
-    T_S; even ones feel the constant. A symmetric eigenproblem of the size N at which λ_N falls below 1e-17: O(N³).
+    E_S Δ(S) = 0, so HSIC = Σ λ̄_l‖⟨Δ, e_l⟩‖² holds here as for T_S, with other λ̄ and e. Odd
+    eigenfunctions are those of T_S; even ones feel the constant. A symmetric eigenproblem of the
+    size N at which λ_N falls below 1e-17: O(N³).
     """
     ratio = (system.omega - 1.0) / (system.omega + 1.0)
     size = m + max(32, math.ceil(math.log(1e-17) / math.log(ratio)))
@@ -229,7 +231,8 @@ def centered_spectrum(
         shifted = np.concatenate([[0.0], paired[l, :-1]])
         above = pairing.own * root[l] * paired[l - 1] if l > 0 else 0.0
         paired[l + 1] = (above + pairing.shared * root * shifted) / root[l + 1]
-    # The mean's part only matters along the constant, which joins the list once m passes the numerical rank.
+    # The mean's part only matters along the constant, which joins the list once m passes the
+    # numerical rank.
     half = np.outer(
         means,
         0.5 * means - pairing.mean_factor * hermite_series(np.array(0.0), pairing.tilted, size),

@@ -1,8 +1,8 @@
 """Adaptive one-dimensional quadrature against the standard normal density, to a stated accuracy.
 
-Gauss–Hermite rules are wrong here: E_S[MMD] has nearly a kink. With 200 Hermite nodes E_S[MMD] of the Gaussian pair at
-σ = 1 is still off by 1e-6 at ρ = .5 and by 4e-5 at ρ = .1. The line is cut where the caller knows the integrand bends,
-and each piece is integrated adaptively.
+Gauss–Hermite rules are wrong here: E_S[MMD] has nearly a kink. With 200 Hermite nodes E_S[MMD] of
+the Gaussian pair at σ = 1 is still off by 1e-6 at ρ = .5 and by 4e-5 at ρ = .1. The line is cut
+where the caller knows the integrand bends, and each piece is integrated adaptively.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
 """The scalar formulas of the Gaussian pair, written for any type of number.
 
-Z and S are standard normal with correlation ρ, and the kernel on Z is Gaussian of bandwidth σ. All that such a kernel
-can see of the pair goes through two numbers:
+Z and S are standard normal with correlation ρ, and the kernel on Z is Gaussian of bandwidth σ. All
+that such a kernel can see of the pair goes through two numbers:
 
 * the *mean kernel* μ = E k(Z, Z') = σ/√(σ² + 2), with Z' an independent copy;
 * the *coupling* q = ρ²/(σ² + 2), in [0, 1/2), zero exactly when Z and S are independent.
 
-Each function uses integers, plain arithmetic and the functions it is handed (``sqrt``, ``expm1``), so that floats,
-NumPy arrays, mpmath numbers and balls of python-flint (``sqrt=arb.sqrt``) all go in and come out. Differences that
-vanish with q are factored by hand: at small dependence nothing cancels, and at q = 0 the answers are exact zeros.
-Each costs O(1).
+Each function uses integers, plain arithmetic and the functions it is handed (``sqrt``, ``expm1``),
+so that floats, NumPy arrays, mpmath numbers and balls of python-flint (``sqrt=arb.sqrt``) all go in
+and come out. Differences that vanish with q are factored by hand: at small dependence nothing
+cancels, and at q = 0 the answers are exact zeros. Each costs O(1).
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ def hsic(
 ) -> Number:
     """Return HSIC(Z, S) = μ_Z·μ_S·[(1 − 4r)^(−1/2) − 2(1 − r)^(−1/2) + 1], r = q/(σ_S² + 2).
 
-    The three terms are E[k·l] under the joint law, under the half-paired law, and the product of the means (Definition
-    2.1, ``def:hsic``).
+    The three terms are E[k·l] under the joint law, under the half-paired law, and the product of
+    the means (Definition 2.1, ``def:hsic``).
 
     Examples
     --------
@@ -92,8 +92,8 @@ def conditional_squared_mmd(
 ) -> Number:
     """Return MMD²(P_{Z|S=s}, P_Z): μ_Z·[(1 − 2q)^(−1/2) − 2(1 − q)^(−1/2)·exp(−q·s²/(2(1 − q))) + 1].
 
-    ``shrinkage`` κ = 1/(1 + γ²) gives the law of Z under Nadaraya–Watson weights of bandwidth γ around s instead of the
-    law given S = s: the same formula at κq and √κ·s.
+    ``shrinkage`` κ = 1/(1 + γ²) gives the law of Z under Nadaraya–Watson weights of bandwidth γ
+    around s instead of the law given S = s: the same formula at κq and √κ·s.
 
     Examples
     --------
@@ -102,6 +102,7 @@ def conditional_squared_mmd(
     """
     x = shrinkage * coupling
     q, p = sqrt(1 - x), sqrt(1 - 2 * x)
-    # 1/p − 2/q + 1 is of order x² while its terms are of order one; this is the same number without cancellation.
+    # 1/p − 2/q + 1 is of order x² while its terms are of order one; this is the same number without
+    # cancellation.
     at_zero = 2 * x * x * (1 + p + q) / (p * q * (1 + p) * (1 + q) * (p + q))
     return mean_z * (at_zero - 2 * expm1(-x * shrinkage * s * s / (2 * (1 - x))) / q)

@@ -1,9 +1,9 @@
 """The training data of a stack, and the order in which each model sees its samples.
 
-Every model has its own order of samples. It is drawn by a counter-based generator: a hash of (seed, epoch, row) is
-sorted. The order of a model therefore depends on its seed and the epoch alone. It does not depend on the other models
-of the stack, on the device or on earlier draws, so a run that resumes at epoch 37 sees the same mini-batches as an
-uninterrupted run.
+Every model has its own order of samples. It is drawn by a counter-based generator: a hash of (seed,
+epoch, row) is sorted. The order of a model therefore depends on its seed and the epoch alone. It
+does not depend on the other models of the stack, on the device or on earlier draws, so a run that
+resumes at epoch 37 sees the same mini-batches as an uninterrupted run.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ class Batch:
     weights : Tensor or None
         Sample weights, ``(models, m)``, which need not sum to one.
     rows : Tensor
-        Index of each sample in the flattened datasets, ``(models, m)``. A penalty that stores a value for each training
-        sample (its bin, its density) looks it up with this index.
+        Index of each sample in the flattened datasets, ``(models, m)``. A penalty that stores a
+        value for each training sample (its bin, its density) looks it up with this index.
     """
 
     z: Tensor
@@ -84,7 +84,8 @@ class Batch:
 class TrainingData:
     """Checked training samples: one dataset, or several datasets (splits) of equal size.
 
-    :meth:`from_arrays` checks its input. The constructor does not: it takes tensors that were checked before.
+    :meth:`from_arrays` checks its input. The constructor does not: it takes tensors that were
+    checked before.
 
     Parameters
     ----------
@@ -143,8 +144,8 @@ class TrainingData:
         Raises
         ------
         ValueError, TypeError
-            The input has NaN, text, row counts that do not match, classes other than 0 and 1, a single class, a
-            constant attribute, or weights that are negative or all zero.
+            The input has NaN, text, row counts that do not match, classes other than 0 and 1, a
+            single class, a constant attribute, or weights that are negative or all zero.
         """
         if y is None:
             raise TypeError("y is missing: pass x, y and s.")

@@ -1,7 +1,7 @@
 r"""How well models predict samples held out, and how sure the difference between two of them is.
 
-Of numbers it is R². Of classes it is the AUC, the probability that a sample with y = 1 gets a larger
-output than one with y = 0, where a tie counts half:
+Of numbers it is R². Of classes it is the AUC, the probability that a sample with y = 1 gets a
+larger output than one with y = 0, where a tie counts half:
 
 .. math:: \mathrm{AUC} = \sum_{i: y_i=1}\sum_{j: y_j=0} w_i w_j \{1(f_i > f_j) + 1(f_i = f_j)/2\}
     \Big/ \sum_{i: y_i=1} w_i \sum_{j: y_j=0} w_j .

@@ -1,7 +1,8 @@
 """A stack of models is one module: networks, trained stacks, the settings of each model, and the threads for its size.
 
-Weights have shape ``(models, in, out)`` and a forward pass is one batched matrix product for each layer. A stack of 125
-models therefore needs as few kernel launches as one model. A single model is a stack of one.
+Weights have shape ``(models, in, out)`` and a forward pass is one batched matrix product for each
+layer. A stack of 125 models therefore needs as few kernel launches as one model. A single model is
+a stack of one.
 """
 
 from __future__ import annotations
@@ -26,9 +27,10 @@ from frhsic_core._choices import one_of
 from frhsic_core.learning.rules import require_lambdas
 
 CHUNK = 8192  # samples that are predicted at a time
-# The course of a training, one row for each epoch and one column for each model, float64. `loss` (task loss), `penalty`
-# (without λ) and `metric` (accuracy, or mean squared error) are means over the epoch's mini-batches. `ratio` =
-# median(|z − z'|)/σ_Z and `bandwidth` = σ_Z are measured at the end of the epoch; they are NaN without a kernel on Z.
+# The course of a training, one row for each epoch and one column for each model, float64. `loss`
+# (task loss), `penalty` (without λ) and `metric` (accuracy, or mean squared error) are means over
+# the epoch's mini-batches. `ratio` = median(|z − z'|)/σ_Z and `bandwidth` = σ_Z are measured at the
+# end of the epoch; they are NaN without a kernel on Z.
 History = dict[str, Tensor]
 COLUMNS = ("loss", "penalty", "ratio", "metric", "bandwidth")
 ACTIVATIONS: dict[str, tuple[Callable[[Tensor], Tensor], type[nn.Module]]] = {
@@ -80,7 +82,8 @@ class StackedLinear(nn.Module):
     def lone(self, i: int) -> nn.Linear:
         """Return model ``i`` as a plain ``nn.Linear``."""
         _, n_in, n_out = self.weight.shape
-        # On the device "meta" no weights are drawn, which would change PyTorch's global random state.
+        # On the device "meta" no weights are drawn, which would change PyTorch's global random
+        # state.
         layer = nn.Linear(n_in, n_out, device="meta")
         layer.weight = nn.Parameter(
             self.weight[i].T.detach().clone(memory_format=torch.contiguous_format)
@@ -170,7 +173,8 @@ class ModelStack(nn.Module):
     widths : sequence of int
         Width of each layer of the encoder. The last width is the dimension of Z.
     activation, activate_output
-        As in :class:`StackedMLP`. The encoder of the paper's text ends in SELU, that of its code does not.
+        As in :class:`StackedMLP`. The encoder of the paper's text ends in SELU, that of its code
+        does not.
     """
 
     def __init__(
@@ -220,7 +224,8 @@ class TrainedStack:
     model : ModelStack
         Encoders and heads.
     history : dict of Tensor
-        ``loss``, ``penalty``, ``ratio``, ``metric`` and ``bandwidth`` of every epoch and model, ``(epochs, models)``.
+        ``loss``, ``penalty``, ``ratio``, ``metric`` and ``bandwidth`` of every epoch and model,
+        ``(epochs, models)``.
     lam : Tensor
         λ of each model.
     seeds, dataset : tuple of int
@@ -248,7 +253,8 @@ class TrainedStack:
     def forward(self, x: ArrayLike) -> tuple[Tensor, Tensor]:
         """Return Z ``(models, n, d)`` and the head's output ``(models, n)`` on the models' device.
 
-        ``x`` is ``(n, d)`` for every model, or ``(datasets, n, d)``; a model sees the dataset that it was trained on.
+        ``x`` is ``(n, d)`` for every model, or ``(datasets, n, d)``; a model sees the dataset that
+        it was trained on.
         """
         first = next(self.model.parameters())
         x = as_tensor(x, name="X").to(dtype=first.dtype, device=first.device)
@@ -303,7 +309,8 @@ def stack_settings(
     Parameters
     ----------
     lam, seeds, dataset : number or sequence
-        One value, or one for each model. ``dataset=None`` gives model i dataset i, or all models the only one.
+        One value, or one for each model. ``dataset=None`` gives model i dataset i, or all models
+        the only one.
     datasets : int
         Number of datasets.
 
@@ -343,10 +350,10 @@ def stack_settings(
     return spread(lams), spread([int(seed) for seed in settings["seeds"]]), spread(which)
 
 
-# Threads --------------------------------------------------------------------------------------------------------------
+# Threads ------------------------------------------------------------------------------------------
 
-# On two cores that other programs used too, two threads were slower than one for every step with fewer than two million
-# elements. On idle cores a second thread may pay earlier.
+# On two cores that other programs used too, two threads were slower than one for every step with
+# fewer than two million elements. On idle cores a second thread may pay earlier.
 ELEMENTS_PER_THREAD = 1 << 20
 
 _lock = threading.Lock()
@@ -361,12 +368,14 @@ _libraries = cache(ThreadpoolController)  # looking for them takes as long as a 
 def cpu_threads(elements: int) -> Iterator[int]:
     """Let torch use one CPU thread inside the block, or more if the work is large; restore the number afterwards.
 
-    Torch divides every operation among its threads, and they wait for each other at its end. For the small tensors of
-    a training step the waiting takes longer than the work, by far if another program uses one of the cores. Products of
-    NumPy have no more threads than torch has in the first block that was entered and not left.
+    Torch divides every operation among its threads, and they wait for each other at its end. For
+    the small tensors of a training step the waiting takes longer than the work, by far if another
+    program uses one of the cores. Products of NumPy have no more threads than torch has in the
+    first block that was entered and not left.
 
-    The number never rises above the one in force, so ``torch.set_num_threads`` and ``OMP_NUM_THREADS`` are still upper
-    limits. Blocks may be nested, may run in several Python threads at a time, and may be left by any exception.
+    The number never rises above the one in force, so ``torch.set_num_threads`` and
+    ``OMP_NUM_THREADS`` are still upper limits. Blocks may be nested, may run in several Python
+    threads at a time, and may be left by any exception.
 
     Parameters
     ----------
@@ -389,7 +398,8 @@ def cpu_threads(elements: int) -> Iterator[int]:
         if _running == 0:
             _outside = before
         if depth == 0:
-            # A new Python thread starts with the number that another one has set for its own block: look past it.
+            # A new Python thread starts with the number that another one has set for its own block:
+            # look past it.
             before = max(before, _outside)
         count = min(before, max(1, elements // ELEMENTS_PER_THREAD))
         if _running == 0:

@@ -1,7 +1,7 @@
 """One training step of a stack: a mini-batch for each model, its adversary (if any), then encoder and head.
 
-A step reads and writes tensors that live as long as the stack, and nothing else. On CUDA it can therefore be captured
-in a graph once and replayed, which costs one launch instead of a few hundred.
+A step reads and writes tensors that live as long as the stack, and nothing else. On CUDA it can
+therefore be captured in a graph once and replayed, which costs one launch instead of a few hundred.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ class Adam(torch.optim.Adam):
 class Step:
     """The training step of a stack, with everything that it changes.
 
-    The trainer calls :meth:`begin_epoch` and then ``step(number, epoch=...)`` for each mini-batch of the epoch.
+    The trainer calls :meth:`begin_epoch` and then ``step(number, epoch=...)`` for each mini-batch
+    of the epoch.
 
     Parameters
     ----------
@@ -63,7 +64,8 @@ class Step:
     optimizer, adversary_optimizer : Adam
         Optimizer of encoders and heads, and that of the adversaries (None without an adversary).
     sums : Tensor
-        Task loss, penalty and metric of the current epoch, summed over its samples, ``(3, models)``.
+        Task loss, penalty and metric of the current epoch, summed over its samples, ``(3,
+        models)``.
     """
 
     def __init__(
@@ -98,7 +100,8 @@ class Step:
         self._sample_weight = (
             None if data.sample_weight is None else data.sample_weight.flatten(0, 1)
         )
-        # A captured step can read device memory only: the order of the epoch, and where in it the mini-batch begins.
+        # A captured step can read device memory only: the order of the epoch, and where in it the
+        # mini-batch begins.
         self._order = torch.zeros(len(lam), data.n, dtype=torch.int64, device=self.device)
         self._start = torch.zeros((), dtype=torch.int64, device=self.device)
         self._n = data.n
@@ -133,7 +136,8 @@ class Step:
         self._number = number
         self._reported_sigma = None
         if policy is not None and length < self.batch_size and policy.refreshes(epoch + 1, 0):
-            # The bandwidth of a short mini-batch is noisy and is replaced at the next step: do not report it.
+            # The bandwidth of a short mini-batch is noisy and is replaced at the next step: do not
+            # report it.
             self._reported_sigma = self.penalty.get_buffer("sigma_z").clone()
         self._run(length, policy is not None and policy.refreshes(epoch, number))
 
@@ -191,7 +195,8 @@ class Step:
         for value in others:
             total = torch.addcmul(total, self.lam, value)
             values.append(value.detach())
-        # The models share no weights: the gradient of the sum over models is the gradient of each model's own loss.
+        # The models share no weights: the gradient of the sum over models is the gradient of each
+        # model's own loss.
         _descend(total.sum(), self.optimizer)
         self._wait()
         with torch.no_grad():
@@ -202,9 +207,11 @@ class Step:
     def _join(self, term: GradientTerm, stream: torch.cuda.Stream | None) -> None:
         """Let λ times the gradient be added to the one that the backward pass of the task brings to the same place.
 
-        The gradient is known, so it needs no graph; it may come from another stream than the task's.
+        The gradient is known, so it needs no graph; it may come from another stream than the
+        task's.
         """
-        # The hook must not refer to Z, which refers to its hooks: only the garbage collector would free the graph.
+        # The hook must not refer to Z, which refers to its hooks: only the garbage collector would
+        # free the graph.
         direction, scale, factor = (
             term.direction,
             self.lam.view(-1, *[1] * (term.direction.ndim - 1)),
@@ -298,7 +305,7 @@ def _mean(values: Tensor, weights: Tensor | None) -> Tensor:
     return (values * weights).sum(-1) / weights.sum(-1).clamp_min(1e-30)
 
 
-# Capture --------------------------------------------------------------------------------------------------------------
+# Capture ------------------------------------------------------------------------------------------
 
 
 class CaptureWarning(UserWarning):
@@ -309,8 +316,8 @@ class CaptureWarning(UserWarning):
 def _no_collection() -> Iterator[None]:
     """Collect garbage now, and not inside the block.
 
-    A trainer and its graphs refer to each other, so the garbage collector frees an old trainer. If that happened while
-    another step is captured, freeing the old graph would break the capture.
+    A trainer and its graphs refer to each other, so the garbage collector frees an old trainer. If
+    that happened while another step is captured, freeing the old graph would break the capture.
     """
     gc.collect()
     enabled = gc.isenabled()
@@ -325,10 +332,10 @@ def _no_collection() -> Iterator[None]:
 class CapturedSteps:
     """Captures ``step(*key)`` in a CUDA graph once for each key and replays it.
 
-    If a capture fails, the step runs eagerly from then on, and one warning is given. The step may read and write
-    tensors that live as long as this object. It must not use host values or Python randomness, and must not wait for
-    the device. The first call for a key is a real, eager step on a side stream: it creates the state that optimizer and
-    libraries allocate on first use.
+    If a capture fails, the step runs eagerly from then on, and one warning is given. The step may
+    read and write tensors that live as long as this object. It must not use host values or Python
+    randomness, and must not wait for the device. The first call for a key is a real, eager step on
+    a side stream: it creates the state that optimizer and libraries allocate on first use.
     """
 
     def __init__(self, step: Callable[..., None], device: torch.device) -> None:
@@ -358,7 +365,8 @@ class CapturedSteps:
     def _capture(self, key: tuple[int | bool, ...]) -> None:
         graph = torch.cuda.CUDAGraph()
         try:
-            # A capture records the step without running it, so the replay below is this key's second step.
+            # A capture records the step without running it, so the replay below is this key's
+            # second step.
             with _no_collection(), torch.cuda.graph(graph, pool=self._pool):
                 self._step(*key)
         except RuntimeError as error:

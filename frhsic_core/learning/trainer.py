@@ -36,14 +36,16 @@ class TrainingSettings:
     epochs : int
         Number of passes over the data.
     batch_size : int
-        Number of samples in a mini-batch, at most n. The last mini-batch of an epoch may be shorter.
+        Number of samples in a mini-batch, at most n. The last mini-batch of an epoch may be
+        shorter.
     learning_rate : float
         Learning rate of Adam.
     decay : bool
-        Whether the learning rate falls linearly from epoch to epoch, to ``learning_rate / epochs`` in the last one.
+        Whether the learning rate falls linearly from epoch to epoch, to ``learning_rate / epochs``
+        in the last one.
     protocol : {"recommended", "text", "reference"}
-        Settings of a penalty that is given by its key, and whether the encoder ends in an activation; see
-        ``learning.penalties``.
+        Settings of a penalty that is given by its key, and whether the encoder ends in an
+        activation; see ``learning.penalties``.
     widths : sequence of int
         Width of each layer of the encoder. The last width is the dimension of Z.
     activation : {"selu", "relu"}
@@ -125,30 +127,34 @@ class Trainer:
 
     .. math:: \min_{h, f}\; \widehat{\mathcal L}(f \circ h) + \lambda\, \widehat{D}(h(X), S)
 
-    Data, λ, seed and dataset may differ from model to model. The result of a model does not depend on the other models
-    of the stack. One step of M models costs O(M(md + m²)) for mini-batches of m samples, and on CUDA one graph launch.
+    Data, λ, seed and dataset may differ from model to model. The result of a model does not depend
+    on the other models of the stack. One step of M models costs O(M(md + m²)) for mini-batches of m
+    samples, and on CUDA one graph launch.
 
     Parameters
     ----------
     x, y, s : array_like
-        Features ``(n, d)``, target ``(n,)`` and sensitive attribute ``(n,)`` or ``(n, p)``. A leading dimension means
-        several datasets (splits) of equal size. ``s=None`` is possible only without a penalty. The task is a
-        classification with y in {0, 1}. For a regression or with weights, pass a
-        :class:`~frhsic_core.learning.TrainingData` as ``x``, which also holds y and s; it is used without further
-        checks.
+        Features ``(n, d)``, target ``(n,)`` and sensitive attribute ``(n,)`` or ``(n, p)``. A
+        leading dimension means several datasets (splits) of equal size. ``s=None`` is possible only
+        without a penalty. The task is a classification with y in {0, 1}. For a regression or with
+        weights, pass a :class:`~frhsic_core.learning.TrainingData` as ``x``, which also holds y and
+        s; it is used without further checks.
     penalty : str or Penalty
-        Key of a method, a row of ``frhsic_core.registry.METHODS``, with the settings of the protocol; or a penalty,
-        which is copied.
+        Key of a method, a row of ``frhsic_core.registry.METHODS``, with the settings of the
+        protocol; or a penalty, which is copied.
     lam : float or sequence of float
         λ ≥ 0, one value for all models or one for each model.
     seeds : int or sequence of int
-        Seed of the initial weights (as with ``torch.manual_seed``) and of the order of the mini-batches.
+        Seed of the initial weights (as with ``torch.manual_seed``) and of the order of the
+        mini-batches.
     dataset : sequence of int, optional
-        Index of the dataset of each model. By default model i sees dataset i, or all models see the only dataset.
+        Index of the dataset of each model. By default model i sees dataset i, or all models see the
+        only dataset.
     settings : TrainingSettings, optional
         Length of the training, networks and device.
     **changes
-        Values of :class:`TrainingSettings` (``epochs``, ``widths``, ...), which replace those of ``settings``.
+        Values of :class:`TrainingSettings` (``epochs``, ``widths``, ...), which replace those of
+        ``settings``.
 
     Attributes
     ----------
@@ -157,7 +163,8 @@ class Trainer:
     epoch : int
         Number of finished epochs.
     history : dict of Tensor
-        ``loss``, ``penalty``, ``ratio``, ``metric`` and ``bandwidth`` of every finished epoch, ``(epochs, models)``.
+        ``loss``, ``penalty``, ``ratio``, ``metric`` and ``bandwidth`` of every finished epoch,
+        ``(epochs, models)``.
 
     Examples
     --------
@@ -261,8 +268,9 @@ class Trainer:
         Parameters
         ----------
         callback : callable, optional
-            Function that is called with a ``Progress`` after each epoch. If it returns ``True``, training stops; a
-            later call of ``fit`` resumes, with exactly the result of an uninterrupted run.
+            Function that is called with a ``Progress`` after each epoch. If it returns ``True``,
+            training stops; a later call of ``fit`` resumes, with exactly the result of an
+            uninterrupted run.
 
         Returns
         -------
@@ -285,7 +293,8 @@ class Trainer:
         return self.trained()
 
     def _train_epoch(self) -> None:
-        # Each model has its own order of the samples. It depends on the model's seed and the epoch alone.
+        # Each model has its own order of the samples. It depends on the model's seed and the epoch
+        # alone.
         seeds = torch.tensor(self.seeds, device=self.lam.device)
         self.step.begin_epoch(random_order(seeds, epoch=self.epoch, n=self.data.n))
         if self.decay:

@@ -177,7 +177,8 @@ def test_wasserstein_against_its_dual_and_the_line() -> None:
         bounds = [(0.0, 0.0)] + [(None, None)] * 11
         dual = linprog(-law.difference.ravel(), A_ub=rows, b_ub=lipschitz, bounds=bounds)
         assert scaled.wasserstein() == pytest.approx(-dual.fun, rel=1e-8)
-    # A witness that may jump between values of S is the conditional route: the limit of a huge scale on S.
+    # A witness that may jump between values of S is the conditional route: the limit of a huge
+    # scale on S.
     assert law.wasserstein() <= law.expected_wasserstein() + 1e-12
     assert scaled.wasserstein() == pytest.approx(law.expected_wasserstein(), rel=1e-8)
     assert wasserstein(np.zeros(3), np.ones((3, 3))) == 0.0

@@ -1,7 +1,8 @@
 """The bivariate Gaussian pair: closed forms against quadrature, against Monte Carlo, against printed digits.
 
-The quadratures share nothing with the closed forms: a Gaussian kernel is the Fourier transform of a Gaussian, so every
-squared RKHS distance is an integral of |difference of characteristic functions|² over frequencies.
+The quadratures share nothing with the closed forms: a Gaussian kernel is the Fourier transform of a
+Gaussian, so every squared RKHS distance is an integral of |difference of characteristic functions|²
+over frequencies.
 """
 
 from __future__ import annotations
@@ -122,7 +123,8 @@ def test_nothing_cancels_and_the_quadrature_keeps_its_promise(rho: float, a: flo
         {0.0, *(bend * 3.0**j for j in range(20) if bend * 3.0**j < 14), 1.0, 3.0, 6.0, 14.0}
     )
     with mpmath.workdps(30):
-        # Each value in 60 digits, then a rule of its own: Gauss–Legendre on the same kind of panels.
+        # Each value in 60 digits, then a rule of its own: Gauss–Legendre on the same kind of
+        # panels.
         def integrand(s: mpmath.mpf) -> mpmath.mpf:
             with mpmath.workdps(60):
                 return mpmath.sqrt(squared(s)) * mpmath.npdf(s)
@@ -182,7 +184,8 @@ def test_independence_gives_exact_zeros_and_small_rho_the_right_order() -> None:
     assert all(value == 0.0 and math.copysign(1.0, value) > 0 for value in zeros)
     rho = 1e-5
     near = GaussianPair(rho)
-    # Leading terms: HSIC ≈ μ_K μ_L ρ²/9, E[MMD²] ≈ μ_K ρ²/3, MMD(s) ≈ |s|·√(μ_K ρ²/3), E|S| = √(2/π).
+    # Leading terms: HSIC ≈ μ_K μ_L ρ²/9, E[MMD²] ≈ μ_K ρ²/3, MMD(s) ≈ |s|·√(μ_K ρ²/3), E|S| =
+    # √(2/π).
     assert near.hsic(ONE, ONE) / rho**2 == pytest.approx(1 / 27, rel=1e-8)
     assert near.expected_squared_mmd(ONE) / rho**2 == pytest.approx(3**-1.5, rel=1e-8)
     assert near.expected_mmd(ONE) / rho == pytest.approx(

@@ -133,7 +133,8 @@ def test_centred_system_against_the_discretised_operator(rho: float, a: float, b
     weighted = (many.eigenvalues * many.coefficients).sum()
     assert weighted == pytest.approx(law.hsic(kernel_z, kernel_s), rel=1e-11)
     assert many.coefficients.sum() <= law.expected_squared_mmd(kernel_z) * (1 + 1e-9)
-    # Odd eigenfunctions have mean zero already; centring can only lower eigenvalues, and they interlace.
+    # Odd eigenfunctions have mean zero already; centring can only lower eigenvalues, and they
+    # interlace.
     lam = law.mercer(kernel_s).eigenvalues(9)
     assert (spectrum.eigenvalues <= lam[:8] * (1 + 1e-12)).all()
     assert (spectrum.eigenvalues >= lam[1:] * (1 - 1e-9)).all()

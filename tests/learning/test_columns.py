@@ -121,7 +121,7 @@ def test_what_cannot_be_a_column_is_refused() -> None:
         FairClassifier(**QUICK).fit(frame.assign(income=np.inf), y, sensitive_features=s)
 
 
-# Scaling --------------------------------------------------------------------------------------------------------------
+# Scaling ------------------------------------------------------------------------------------------
 
 
 def test_quantiles_with_weights_are_those_of_repeated_values() -> None:
@@ -150,7 +150,7 @@ def test_robust_scaling() -> None:
     assert (u[:, 2] == 0).all()
 
 
-# Many classes --------------------------------------------------------------------------------------------------------
+# Many classes -------------------------------------------------------------------------------------
 
 
 def test_many_classes_and_the_advice() -> None:

@@ -110,7 +110,8 @@ def test_the_output_has_a_linear_kernel(form: str) -> None:
         kernel_s=Gaussian(0.5),
     )
     torch.testing.assert_close(penalty(batch(source, z), refresh=True)[0], expected)
-    # A far output is centered first: its entries keep 2^-53 · 10^6 ≈ 1e-10, its square of 10^12 would keep 1e-4.
+    # A far output is centered first: its entries keep 2^-53 · 10^6 ≈ 1e-10, its square of 10^12
+    # would keep 1e-4.
     torch.testing.assert_close(penalty(batch(source, z + 5e5))[0], expected, rtol=1e-7, atol=0)
 
 

@@ -81,10 +81,11 @@ def test_a_penalty_beside_the_task_changes_nothing(
 def test_stack_equals_separate_runs(method: str, protocol: str) -> None:
     """Twenty captured float32 steps of a stack of 25 agree with lone eager runs to 1e-4.
 
-    cuBLAS multiplies one matrix by another kernel than twenty-five, so that the two differ in their last digits, by
-    some 1e-8. SELU's derivative jumps at zero: a row within such a digit of it may lie on one side in the stack and on
-    the other alone, and Adam makes a visible step of that. One model of the five may be further off than 1e-4, and only
-    if it is seen that this is what happened to it.
+    cuBLAS multiplies one matrix by another kernel than twenty-five, so that the two differ in their
+    last digits, by some 1e-8. SELU's derivative jumps at zero: a row within such a digit of it may
+    lie on one side in the stack and on the other alone, and Adam makes a visible step of that. One
+    model of the five may be further off than 1e-4, and only if it is seen that this is what
+    happened to it.
     """
     together = stack_of_25(method, protocol)
     far = [

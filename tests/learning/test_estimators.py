@@ -138,7 +138,8 @@ def test_equal_opportunity_is_a_setting(toy: Any, batch_size: int) -> None:
     noise = s.copy()
     noise[y == "no"] = np.random.default_rng(0).permutation(noise[y == "no"])
     again = FairClassifier(**options).fit(X, y, sensitive_features=noise)
-    # Shuffling S among the negatives changes nothing that counts: sigma_S, a median over all rows, stays the same set.
+    # Shuffling S among the negatives changes nothing that counts: sigma_S, a median over all rows,
+    # stays the same set.
     np.testing.assert_allclose(model.transform(X), again.transform(X), atol=1e-4)
 
 
@@ -194,7 +195,7 @@ def test_pipeline_and_grid_search_route_the_attribute(toy: Any) -> None:
     assert search.best_estimator_[-1].lam_ == search.best_params_["fairclassifier__lam"]
 
 
-# Choosing λ ----------------------------------------------------------------------------------------------------------
+# Choosing λ ---------------------------------------------------------------------------------------
 
 
 def test_auto_chooses_from_the_grid_and_refits_on_all_rows(toy: Any) -> None:
@@ -207,7 +208,7 @@ def test_auto_chooses_from_the_grid_and_refits_on_all_rows(toy: Any) -> None:
     np.testing.assert_allclose(model.predict_proba(X), by_hand.predict_proba(X), atol=1e-6)
 
 
-# Bad input -----------------------------------------------------------------------------------------------------------
+# Bad input ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,7 @@ def test_a_regressor_names_text_and_advises_a_classifier() -> None:
         FairRegressor(**QUICK).fit(X, y, sensitive_features=X[:, 1])
 
 
-# Digits ---------------------------------------------------------------------------------------------
+# Digits -------------------------------------------------------------------------------------------
 
 
 def stack_of(offset: float, **options: Any) -> Trainer:

@@ -31,7 +31,7 @@ def people(n: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     )
 
 
-# Steps ---------------------------------------------------------------------------------------------------------------
+# Steps --------------------------------------------------------------------------------------------
 
 
 def test_epochs_make_some_hundred_steps() -> None:
@@ -63,7 +63,7 @@ def test_a_default_fit_on_a_thousand_rows_has_learnt() -> None:
     assert model.score(X_test, y_test) > 0.76
 
 
-# No better than a constant -------------------------------------------------------------------------------------------
+# No better than a constant ------------------------------------------------------------------------
 
 
 def test_no_better_than_a_constant() -> None:
@@ -131,7 +131,7 @@ def test_a_small_batch_is_told() -> None:
     assert sum("batch_size" in str(w.message) for w in told) == 1
 
 
-# Equal opportunity ---------------------------------------------------------------------------------------------------
+# Equal opportunity --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", [FairClassifier, FairEncoder])
@@ -170,7 +170,7 @@ def test_classes_and_columns_stay_sorted() -> None:
         FairEncoder(positive_class="approved", **SHORT).fit(X, X[:, 0], sensitive_features=s)
 
 
-# Choosing λ ----------------------------------------------------------------------------------------------------------
+# Choosing λ ---------------------------------------------------------------------------------------
 
 
 def test_an_unmet_rule_is_told() -> None:

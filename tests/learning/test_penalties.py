@@ -88,7 +88,7 @@ UNWEIGHTED = ALL | {
 }
 
 
-# Against the library's statistics ------------------------------------------------------------------------------------
+# Against the library's statistics -----------------------------------------------------------------
 
 Oracle = Callable[[Tensor, Tensor, Tensor, Tensor | None], Tensor]
 KERNELS = {
@@ -254,9 +254,9 @@ def test_value_and_gradient_are_those_of_the_statistic(
     assert not isinstance(penalty, FRHSIC) or penalty._is_lone(batch) == (lone and not weighted)
     mine = LAM * penalty(batch, refresh=True)
     other = oracle(there, 2.0 * there.sum(-1), data.s.expand(models, -1, -1), weights)
-    # Both are means of n² products of at most one, or of the size of the value for the linear kernel on the output,
-    # added in another order: n additions in a row, at most four such sums. In single precision there is no output, and
-    # sums of blocks leave a tenth of this.
+    # Both are means of n² products of at most one, or of the size of the value for the linear
+    # kernel on the output, added in another order: n additions in a row, at most four such sums. In
+    # single precision there is no output, and sums of blocks leave a tenth of this.
     rounding = 4 * n * torch.finfo(dtype).eps
     close = {
         "rtol": rounding * (dtype == DTYPE),
@@ -314,7 +314,7 @@ def test_the_default_is_the_recommended_form_of_the_search() -> None:
     assert default == make_penalty("frhsic", **dict(chosen.settings)).settings()
 
 
-# Properties of every form --------------------------------------------------------------------------------------------
+# Properties of every form -------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", UNWEIGHTED)
@@ -342,7 +342,8 @@ def with_fixed_bandwidth(name: str, **options: object) -> Penalty:
 def test_weights_are_repetitions(name: str) -> None:
     """Weight 2 is the row twice, weight 0 is no row.
 
-    FREM leaves a row out of its own neighborhood but not its twin, so there the weights are zeros and ones.
+    FREM leaves a row out of its own neighborhood but not its twin, so there the weights are zeros
+    and ones.
     """
     data, z, output = sample(n=36)
     weights = torch.ones(36, dtype=DTYPE)

@@ -97,7 +97,7 @@ def test_one_class_cannot_be_judged() -> None:
         judge_classes(outputs, y, np.where(y == 1, 0.0, weight), first=0)
 
 
-# Rare outcomes --------------------------------------------------------------------------------------
+# Rare outcomes ------------------------------------------------------------------------------------
 
 
 def rare(n: int, *, intercept: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -22,7 +22,7 @@ from frhsic_core.learning.penalties import Penalty
 N, D, BATCH, STEPS = 150, 4, 32, 50
 
 
-# The definitions, as slowly as they read -----------------------------------------------------------------------------
+# The definitions, as slowly as they read ----------------------------------------------------------
 
 
 def squared(z: Tensor) -> Tensor:

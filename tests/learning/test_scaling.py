@@ -105,7 +105,7 @@ def test_whitening_is_as_exact_in_single_precision_as_its_input() -> None:
     torch.testing.assert_close(whiten(single), whiten(single.double()).float(), rtol=0, atol=1e-6)
 
 
-# Bandwidth policies: when they renew, what they hold, what the guard says ---------------------------------------------
+# Bandwidth policies: when they renew, what they hold, what the guard says -------------------------
 
 
 def test_schedules() -> None:

@@ -33,7 +33,7 @@ def table(**columns: list[float]) -> pd.DataFrame:
     return pd.DataFrame({**given, **columns})
 
 
-# Rules ---------------------------------------------------------------------------------------------------------------
+# Rules --------------------------------------------------------------------------------------------
 
 
 def test_the_papers_rule_is_the_first_lambda_not_rejected() -> None:
@@ -178,7 +178,7 @@ def test_options_may_come_as_one_object() -> None:
         select_lambda(x[:60], y[:60], s[:60], **OPTIONS)
 
 
-# The table and the path ----------------------------------------------------------------------------------------------
+# The table and the path ---------------------------------------------------------------------------
 
 
 def test_the_path_is_one_stack_and_sees_no_validation_row() -> None:

@@ -68,8 +68,9 @@ def train(
 def test_stack_of_25_equals_25_runs(name: str) -> None:
     """λ, seed and dataset vary along the stack; 50 steps and more in float64; parameters agree to 1e-9.
 
-    All 25 are compared for FRHSIC in the reference's settings. For the others it is every seventh, and every third in
-    the reference's settings: both datasets, all λ and several seeds are among them.
+    All 25 are compared for FRHSIC in the reference's settings. For the others it is every seventh,
+    and every third in the reference's settings: both datasets, all λ and several seeds are among
+    them.
     """
     x, y, s = classified(8, 2, N, d=3)
     lams = [[0.0, 0.5, 1.0, 5.0, 20.0][i % 5] for i in range(25)]
@@ -86,8 +87,9 @@ def test_stack_of_25_equals_25_runs(name: str) -> None:
             [*alone.model.named_parameters(), *alone.penalty.named_parameters()],
             strict=True,
         ):
-            # A bias of a unit that is linear on all rows shifts the adversary's output, which is standardized: its
-            # gradient is zero up to the rounding of a sum over the batch, and Adam divides this by 1e-8 in every step.
+            # A bias of a unit that is linear on all rows shifts the adversary's output, which is
+            # standardized: its gradient is zero up to the rounding of a sum over the batch, and
+            # Adam divides this by 1e-8 in every step.
             idle = together.step.learning_rate * BATCH * torch.finfo(torch.float64).eps / 1e-8
             shifts = key.startswith(("reader", "witness")) and key.endswith("bias")
             atol = 1e-9 + shifts * idle * together.epoch * together.step.steps_per_epoch
@@ -214,10 +216,11 @@ def test_one_mini_batch_passes_at_most_seven_modules(protocol: str) -> None:
     assert 4 <= len(modules) <= 7, sorted(modules)
 
 
-# Rounding does not grow: the contract's equality of stacked and separate training in single precision, without a GPU.
-# On CUDA a stack and a lone run differ by the rounding of their matrix products. Here their weights differ by a
-# relative 1e-7 at the start instead. What amplifies such a difference is Adam: it divides by the size of a gradient,
-# and so makes full steps of one that is nothing but rounding.
+# Rounding does not grow: the contract's equality of stacked and separate training in single
+# precision, without a GPU. On CUDA a stack and a lone run differ by the rounding of their matrix
+# products. Here their weights differ by a relative 1e-7 at the start instead. What amplifies such a
+# difference is Adam: it divides by the size of a gradient, and so makes full steps of one that is
+# nothing but rounding.
 MODELS = 10
 SAMPLE = classified(8, 1000, d=20, dtype=torch.float32)
 IN_SINGLE = {
@@ -246,8 +249,8 @@ def perturbed(penalty: Penalty, protocol: str, *, perturbation: float) -> Traine
 def test_a_last_digit_stays_one(name: str) -> None:
     """1e-7 at the start is below 1e-4 after 20 steps, in the models and in an adversary.
 
-    One model of ten is let off: SELU's derivative jumps at zero, and a row within a last digit of it
-    may change sides. Nothing in a penalty causes or mends that, and Unfair has it, too.
+    One model of ten is let off: SELU's derivative jumps at zero, and a row within a last digit of
+    it may change sides. Nothing in a penalty causes or mends that, and Unfair has it, too.
     """
     protocol, make = IN_SINGLE[name]
     here, there = (perturbed(make(), protocol, perturbation=size) for size in (0.0, 1e-7))

@@ -1,9 +1,10 @@
 """The base class of the scikit-learn estimators: scaling, training and encoding.
 
-The columns of X become numbers and are scaled (``inputs.features``). S is scaled to [0, 1]
-by the minimum and maximum of the training samples, as in the paper. The target of a regression is standardized. The
-learning rate falls linearly to zero. The training runs in float32 on the chosen device. Predictions are computed in
-float64 on the CPU by plain PyTorch modules, so the prediction for a sample does not depend on the other samples.
+The columns of X become numbers and are scaled (``inputs.features``). S is scaled to [0, 1] by the
+minimum and maximum of the training samples, as in the paper. The target of a regression is
+standardized. The learning rate falls linearly to zero. The training runs in float32 on the chosen
+device. Predictions are computed in float64 on the CPU by plain PyTorch modules, so the prediction
+for a sample does not depend on the other samples.
 """
 
 from __future__ import annotations
@@ -102,7 +103,7 @@ class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         self.selection = selection
         self.verbose = verbose
 
-    # Training ---------------------------------------------------------------------------------------------------------
+    # Training -------------------------------------------------------------------------------------
 
     @all_or_nothing
     def fit(
@@ -116,22 +117,24 @@ class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     ) -> Self:
         """Fit on ``X (n, d)``, classes or numbers ``y (n,)`` and the attribute(s) ``(n,)`` or ``(n, p)``.
 
-        ``sensitive_features`` may also be the name of a column of a DataFrame X, or a list of names. The columns stay
-        in X. Samples are matched by position; pandas objects whose labels are in another order are an error. A table of
-        numeric and text columns (age and sex) is one mixed attribute, with a product of kernels.
+        ``sensitive_features`` may also be the name of a column of a DataFrame X, or a list of
+        names. The columns stay in X. Samples are matched by position; pandas objects whose labels
+        are in another order are an error. A table of numeric and text columns (age and sex) is one
+        mixed attribute, with a product of kernels.
 
-        ``control_features`` are legitimate factors C, or their names in X: only the dependence given C is penalized
-        (``condition="controls"`` of FRHSIC). Labels form groups, other numbers enter by regressions in the mini-batch
-        (:func:`frhsic_core.hsic_test` has the rule). For equalized odds use
-        ``penalty_settings={"condition": "labels"}`` instead.
+        ``control_features`` are legitimate factors C, or their names in X: only the dependence
+        given C is penalized (``condition="controls"`` of FRHSIC). Labels form groups, other numbers
+        enter by regressions in the mini-batch (:func:`frhsic_core.hsic_test` has the rule). For
+        equalized odds use ``penalty_settings={"condition": "labels"}`` instead.
 
-        Columns of a DataFrame with text, categories or truth values are encoded, and missing values of X are replaced
-        by the median and marked (``inputs.features``). ``predict`` then needs a DataFrame
-        with the same columns.
+        Columns of a DataFrame with text, categories or truth values are encoded, and missing values
+        of X are replaced by the median and marked (``inputs.features``). ``predict`` then needs a
+        DataFrame with the same columns.
 
-        A warning is given if the fit is probably not what you want (``learning.estimators.warnings``):
-        a missing attribute with λ > 0 (the model is then trained without a penalty), an attribute that is a column of
-        X or has values far from all others, too few steps, a model that predicts one class or is no better than that,
+        A warning is given if the fit is probably not what you want
+        (``learning.estimators.warnings``): a missing attribute with λ > 0 (the model is then
+        trained without a penalty), an attribute that is a column of X or has values far from all
+        others, too few steps, a model that predicts one class or is no better than that,
         mini-batches that are too small, or ``lam="auto"`` without a useful λ.
         """
         given = read_fit(
@@ -273,7 +276,8 @@ class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         callback = print if self.verbose else None
         if lam == "auto":
             selection = LambdaSelection.of(self.selection)
-            # A model with a guarantee is kept as it is: after a second training nothing would be known about it.
+            # A model with a guarantee is kept as it is: after a second training nothing would be
+            # known about it.
             final = selection.rule == "guarantee"
             tried = replace(settings, epochs=epochs if final else -(-epochs // 2))
             options: dict[str, Any] = {
@@ -342,7 +346,7 @@ class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         """Return the penalty; ``added`` are settings that the data imply, unless the user has set them."""
         return make_penalty(self.method, **(added | dict(self.penalty_settings or {})))
 
-    # Using ------------------------------------------------------------------------------------------------------------
+    # Using ----------------------------------------------------------------------------------------
 
     def _forward(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         """Check and scale X; return Z ``(n, d)`` and the head's output ``(n,)``, float64."""

@@ -42,7 +42,8 @@ class _WithPositiveClass(FairModel):
         selection: LambdaSelection | dict[str, Any] | None = None,
         verbose: bool = False,
     ) -> None:
-        # scikit-learn reads the parameters from this signature, so the base class cannot provide it.
+        # scikit-learn reads the parameters from this signature, so the base class cannot provide
+        # it.
         super().__init__(
             lam, method=method, penalty_settings=penalty_settings, epochs=epochs,
             batch_size=batch_size, learning_rate=learning_rate, widths=widths, random_state=random_state,
@@ -60,47 +61,52 @@ class _WithPositiveClass(FairModel):
 class FairClassifier(ClassifierMixin, _WithPositiveClass):
     """A binary classifier whose representation and probabilities depend less on a continuous attribute.
 
-    It minimizes cross-entropy + λ · penalty. The default penalty is whitened FRHSIC, the recommended form of
-    :class:`frhsic_core.learning.FRHSIC`: the HSIC of whitened Z, which rescaling, collapsing or shearing Z cannot
-    evade, and that of the logits with a linear kernel. Measure the remaining dependence with
-    :func:`frhsic_core.audit_representation`.
+    It minimizes cross-entropy + λ · penalty. The default penalty is whitened FRHSIC, the
+    recommended form of :class:`frhsic_core.learning.FRHSIC`: the HSIC of whitened Z, which
+    rescaling, collapsing or shearing Z cannot evade, and that of the logits with a linear kernel.
+    Measure the remaining dependence with :func:`frhsic_core.audit_representation`.
 
     Parameters
     ----------
     lam : float or "auto", default 1.0
-        λ ≥ 0, the weight of the penalty. ``"auto"`` takes the smallest λ that has four fifths of the possible reduction
-        in dependence, measured on held-out parts of the training data; see ``selection``.
+        λ ≥ 0, the weight of the penalty. ``"auto"`` takes the smallest λ that has four fifths of
+        the possible reduction in dependence, measured on held-out parts of the training data; see
+        ``selection``.
     positive_class : label, optional
-        The favorable class. With ``penalty_settings={"condition": "positives"}`` (equal opportunity) the penalty uses
-        the samples of this class only. The default is the last class of an ordered categorical, and otherwise the last
-        label in sorted order: 1 for 0 and 1, but "declined" for "approved" and "declined". Set it if labels are text.
+        The favorable class. With ``penalty_settings={"condition": "positives"}`` (equal
+        opportunity) the penalty uses the samples of this class only. The default is the last class
+        of an ordered categorical, and otherwise the last label in sorted order: 1 for 0 and 1, but
+        "declined" for "approved" and "declined". Set it if labels are text.
     method : str, default "frhsic"
         A key of ``frhsic_core.registry.METHODS``: ``"unfair"``, FRHSIC or one of its rivals.
     penalty_settings : dict, optional
-        Single settings of the penalty, such as ``{"condition": "positives"}`` for equal opportunity,
-        ``{"condition": "labels"}`` for equalized odds, ``{"attributes": "sum"}`` for several attributes, or
-        ``{"estimator": "unbiased"}``.
+        Single settings of the penalty, such as ``{"condition": "positives"}`` for equal
+        opportunity, ``{"condition": "labels"}`` for equalized odds, ``{"attributes": "sum"}`` for
+        several attributes, or ``{"estimator": "unbiased"}``.
     epochs : int or "auto", default "auto"
-        Number of passes over the data. ``"auto"`` gives 600 steps (400 with fewer than 4,000 samples), and at least 8
-        epochs (``n_epochs_``). With fewer steps a model looks fairer than it will be.
+        Number of passes over the data. ``"auto"`` gives 600 steps (400 with fewer than 4,000
+        samples), and at least 8 epochs (``n_epochs_``). With fewer steps a model looks fairer than
+        it will be.
     batch_size : int, default 256
         Number of samples in a mini-batch, at most n.
     learning_rate : float, default 0.005
-        Learning rate of Adam in the first epoch. It falls linearly to zero. With a smaller one, ``epochs="auto"`` makes
-        as many more steps.
+        Learning rate of Adam in the first epoch. It falls linearly to zero. With a smaller one,
+        ``epochs="auto"`` makes as many more steps.
     widths : tuple of int, optional
-        Width of each layer of the encoder. The last width is the dimension of Z. The default is (50, 4). Keep the last
-        one low: mini-batches should have many times as many samples, and directions of Z that the task does not need
-        are filled by the attribute.
+        Width of each layer of the encoder. The last width is the dimension of Z. The default is
+        (50, 4). Keep the last one low: mini-batches should have many times as many samples, and
+        directions of Z that the task does not need are filled by the attribute.
     random_state : int, RandomState or None
-        Seed of initial weights and mini-batches. With a whole number ``fit`` is repeatable. None takes a new seed,
-        which ``seed_`` keeps. The global generators of NumPy and PyTorch are neither used nor changed.
+        Seed of initial weights and mini-batches. With a whole number ``fit`` is repeatable. None
+        takes a new seed, which ``seed_`` keeps. The global generators of NumPy and PyTorch are
+        neither used nor changed.
     device : str, default "auto"
         Device of the training. ``"auto"`` is CUDA if it is available.
     dtype : {"float32", "float64"}, default "float32"
         Precision of the training.
     selection : LambdaSelection or dict, optional
-        How ``lam="auto"`` chooses λ: a :class:`frhsic_core.learning.LambdaSelection` or a dictionary of its parameters.
+        How ``lam="auto"`` chooses λ: a :class:`frhsic_core.learning.LambdaSelection` or a
+        dictionary of its parameters.
     verbose : bool, default False
         Whether to print loss, penalty and metric of every epoch, and the time left.
 
@@ -112,16 +118,17 @@ class FairClassifier(ClassifierMixin, _WithPositiveClass):
         The class that counted as y = 1 in training.
     encoder_, head_ : nn.Sequential, nn.Linear
         Plain PyTorch modules, float64. Their input is ``arcsinh((X - offset_) / scale_)``, after
-        categories and missing values have become numbers (``columns_``): the median is subtracted, and the inverse
-        hyperbolic sine keeps extreme values from doing harm. The head's output is the logit of ``positive_class_``.
+        categories and missing values have become numbers (``columns_``): the median is subtracted,
+        and the inverse hyperbolic sine keeps extreme values from doing harm. The head's output is
+        the logit of ``positive_class_``.
     lam_ : float
         The λ of the model.
     lambda_choice_ : LambdaChoice or None
         What ``lam="auto"`` tried and why it chose this λ.
     certificate_ : DependenceBound or None
-        With ``selection={"rule": "guarantee", "guaranteed_gdp": 0.1}``, the upper bound on GDP of the probabilities,
-        from samples that took no part in the training. None without it: samples that train a model cannot guarantee
-        anything about it.
+        With ``selection={"rule": "guarantee", "guaranteed_gdp": 0.1}``, the upper bound on GDP of
+        the probabilities, from samples that took no part in the training. None without it: samples
+        that train a model cannot guarantee anything about it.
     n_epochs_ : int
         Number of epochs, given or found by ``"auto"``.
     history_ : DataFrame
@@ -170,8 +177,8 @@ class FairClassifier(ClassifierMixin, _WithPositiveClass):
 class FairRegressor(RegressorMixin, FairModel):
     """A regressor whose representation and predictions depend less on a continuous attribute.
 
-    It minimizes the mean squared error of the standardized target + λ · penalty. Parameters, defaults and attributes
-    are those of :class:`FairClassifier`, without those about classes.
+    It minimizes the mean squared error of the standardized target + λ · penalty. Parameters,
+    defaults and attributes are those of :class:`FairClassifier`, without those about classes.
 
     Examples
     --------
@@ -196,9 +203,9 @@ class FairRegressor(RegressorMixin, FairModel):
 class FairEncoder(_WithPositiveClass):
     """A representation that predicts y and depends less on the attribute.
 
-    If y has two values, they are classes, and otherwise numbers. Parameters and defaults are those of
-    :class:`FairClassifier`, except for ``widths``, which is (50, 8): Z has twice the dimension of a classifier's,
-    because other models will use it for other targets.
+    If y has two values, they are classes, and otherwise numbers. Parameters and defaults are those
+    of :class:`FairClassifier`, except for ``widths``, which is (50, 8): Z has twice the dimension
+    of a classifier's, because other models will use it for other targets.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """Reading and checking the parameters of an estimator and the data that are passed to its ``fit``.
 
-scikit-learn checks shapes and numbers. The checks here are our own where its message does not name the column, the
-value or the call that a user needs.
+scikit-learn checks shapes and numbers. The checks here are our own where its message does not name
+the column, the value or the call that a user needs.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ FEWEST_EPOCHS = 8  # and at least this many epochs
 LEARNING_RATE = 5e-3  # the default; a smaller one makes as many more steps
 
 
-# Data -----------------------------------------------------------------------------------------------------------------
+# Data ---------------------------------------------------------------------------------------------
 
 
 class FitInput(NamedTuple):
@@ -71,8 +71,8 @@ def read_fit(
 ) -> FitInput:
     """Check the parameters of an estimator and everything that is passed to its ``fit``.
 
-    ``more`` are further positional arguments of ``fit``, which are an error. ``checks`` are options of
-    :func:`sklearn.utils.validation.validate_data`.
+    ``more`` are further positional arguments of ``fit``, which are an error. ``checks`` are options
+    of :func:`sklearn.utils.validation.validate_data`.
     """
     check_parameters(estimator)
     require_aligned(X, y, s, sample_weight)
@@ -252,7 +252,7 @@ def standardized(y: np.ndarray, weights: np.ndarray | None) -> tuple[np.ndarray,
     return (y - mean) / spread, mean, spread
 
 
-# Parameters -----------------------------------------------------------------------------------------------------------
+# Parameters ---------------------------------------------------------------------------------------
 
 
 def check_parameters(model: Any) -> None:
@@ -275,7 +275,8 @@ def check_parameters(model: Any) -> None:
 def seed_of(random_state: Any) -> int:
     """Return ``random_state`` if it is a whole number, and otherwise a new seed from it or, for None, from nothing.
 
-    scikit-learn would draw from NumPy's global generator for None, and so change what the caller draws next.
+    scikit-learn would draw from NumPy's global generator for None, and so change what the caller
+    draws next.
     """
     if isinstance(random_state, Integral):
         return int(random_state)
@@ -288,9 +289,9 @@ def number_of_epochs(
 ) -> int:
     """Return the number of epochs; ``"auto"`` gives 600 steps, 400 with fewer than 4,000 samples, and 8 epochs or more.
 
-    A model with a penalty first becomes constant, which makes the penalty small, and learns afterwards. If it is
-    stopped early, it looks fair and is useless. Steps × learning rate is about how far Adam can move a weight, so a
-    learning rate below the default gives as many more steps.
+    A model with a penalty first becomes constant, which makes the penalty small, and learns
+    afterwards. If it is stopped early, it looks fair and is useless. Steps × learning rate is about
+    how far Adam can move a weight, so a learning rate below the default gives as many more steps.
 
     Examples
     --------
@@ -309,9 +310,10 @@ def number_of_epochs(
 def favorable_class(y: Any, classes: np.ndarray, named: Any, *, condition: str | None) -> Any:
     """Return the class that counts as y = 1: the named one, the last of an ordered categorical, or the larger label.
 
-    ``y`` are the labels as given, ``classes`` their sorted values, and ``named`` is the parameter ``positive_class``.
-    With the condition ``"positives"`` the choice decides whom the penalty protects. Then labels that do not show it
-    (text, or numbers other than 0 and 1, −1 and 1) give a ``FitWarning``.
+    ``y`` are the labels as given, ``classes`` their sorted values, and ``named`` is the parameter
+    ``positive_class``. With the condition ``"positives"`` the choice decides whom the penalty
+    protects. Then labels that do not show it (text, or numbers other than 0 and 1, −1 and 1) give a
+    ``FitWarning``.
     """
     labels = classes.tolist()
     if named is not None:

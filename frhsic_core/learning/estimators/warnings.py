@@ -1,7 +1,7 @@
 """What is wrong with a fit that ends without an error but is probably not what the user wanted.
 
-Each function returns a message, or None if there is nothing to say; the estimator gives it as a :class:`FitWarning`.
-``lam`` and ``learning_rate`` are those of the model, for the advice.
+Each function returns a message, or None if there is nothing to say; the estimator gives it as a
+:class:`FitWarning`. ``lam`` and ``learning_rate`` are those of the model, for the advice.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ import numpy as np
 from scipy.special import expit
 
 FLAT = 1e-2  # outputs (standardized) with a smaller standard deviation count as constant
-# Steps × learning rate is about how far Adam can move a weight. Below these values, models on five datasets were still
-# far from their final state. A penalty needs more steps, because it first makes Z constant.
+# Steps × learning rate is about how far Adam can move a weight. Below these values, models on five
+# datasets were still far from their final state. A penalty needs more steps, because it first makes
+# Z constant.
 SHORT_PENALIZED = 1.0
 SHORT_UNPENALIZED = 0.3
 CHANCE = 1.645  # standard errors of a one-sided test at 5 %
@@ -47,8 +48,9 @@ def constant_prediction(
 ) -> str | None:
     """Report a model that predicts the same for every training sample.
 
-    ``output`` are logits, or standardized predictions of a regression, ``(n,)``. For an estimator of classes, one class
-    for all samples is enough. ``tried`` are the outputs of every model that ``lam="auto"`` tried, ``(models, n)``.
+    ``output`` are logits, or standardized predictions of a regression, ``(n,)``. For an estimator
+    of classes, one class for all samples is enough. ``tried`` are the outputs of every model that
+    ``lam="auto"`` tried, ``(models, n)``.
     """
     if not is_constant(output, classes=classes):
         return None
@@ -70,9 +72,10 @@ def no_gain(
 ) -> str | None:
     """Report a model that is no better on its training samples than a constant, within chance.
 
-    The errors of the model and of the constant (the majority class, or the mean) are compared sample by sample. The
-    mean saving must exceed 1.645 of its standard errors and one percent of the constant's error. ``output`` and ``y``
-    are logits and 0 or 1, or predictions and numbers, ``(n,)``.
+    The errors of the model and of the constant (the majority class, or the mean) are compared
+    sample by sample. The mean saving must exceed 1.645 of its standard errors and one percent of
+    the constant's error. ``output`` and ``y`` are logits and 0 or 1, or predictions and numbers,
+    ``(n,)``.
     """
     if task == "classification":
         majority = float(y.mean() > 0.5)

@@ -18,12 +18,13 @@ from frhsic_core.learning.stack import StackedLinear, StackedMLP
 class ADV(Penalty):
     r"""Adversarial penalty: on every batch one step of the adversary, then one of the encoder.
 
-    ``"mse"`` (the released code): the adversary a minimizes E|a(Z) − S|², and the penalty is −E|a(Z) − S|². It is
-    unbounded below in a and depends on conditional means only.
+    ``"mse"`` (the released code): the adversary a minimizes E|a(Z) − S|², and the penalty is
+    −E|a(Z) − S|². It is unbounded below in a and depends on conditional means only.
 
-    ``"hgr"`` (Grari et al., 2020): two networks f on Z and g on S, standardized in the batch, maximize their
-    correlation, which estimates the Hirschfeld–Gebelein–Rényi coefficient from below; the penalty is that correlation.
-    Both networks use double precision, whatever the models use: they are small, and many digits would be lost.
+    ``"hgr"`` (Grari et al., 2020): two networks f on Z and g on S, standardized in the batch,
+    maximize their correlation, which estimates the Hirschfeld–Gebelein–Rényi coefficient from
+    below; the penalty is that correlation. Both networks use double precision, whatever the models
+    use: they are small, and many digits would be lost.
 
     Parameters
     ----------
@@ -55,9 +56,10 @@ class ADV(Penalty):
         if self.adversary == "hgr":
             self.witness = _network(setup, (attributes, self.hidden, 1))
             for network in (self.reader, self.witness):
-                # Standardizing leaves some directions without a gradient (a shift of the output) or almost so (a bias
-                # whose unit is linear on all rows). In single precision rounding fills them, and Adam, which divides by
-                # the size of a gradient, turns that into full steps: a stack would drift from separate runs.
+                # Standardizing leaves some directions without a gradient (a shift of the output) or
+                # almost so (a bias whose unit is linear on all rows). In single precision rounding
+                # fills them, and Adam, which divides by the size of a gradient, turns that into
+                # full steps: a stack would drift from separate runs.
                 network.double()
                 cast(StackedLinear, network.layers[-1]).bias.requires_grad_(False)
 
@@ -75,8 +77,8 @@ class ADV(Penalty):
 class LAFTR(Penalty):
     """Minus the cross-entropy of an adversary that predicts the bin of S (Madras et al., 2018).
 
-    On every batch there is one step of the adversary, then one of the encoder. Bins of equal count, quartiles by
-    default, are cut on the training data. With several attributes the terms are added.
+    On every batch there is one step of the adversary, then one of the encoder. Bins of equal count,
+    quartiles by default, are cut on the training data. With several attributes the terms are added.
 
     Parameters
     ----------

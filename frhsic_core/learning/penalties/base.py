@@ -1,8 +1,9 @@
 """The interface between a penalty and the training loop, and the kernel on Z that some share, with its bandwidth.
 
-Z moves while the encoder learns. A kernel whose bandwidth does not follow can be evaded by rescaling Z: far beyond the
-bandwidth all pairs are equally different for the kernel, and a Gaussian HSIC falls to zero although nothing became
-independent. Far below it, all pairs are equal. The guard warns when the ratio median(|z − z'|)/σ_Z leaves [1/3, 3].
+Z moves while the encoder learns. A kernel whose bandwidth does not follow can be evaded by
+rescaling Z: far beyond the bandwidth all pairs are equally different for the kernel, and a Gaussian
+HSIC falls to zero although nothing became independent. Far below it, all pairs are equal. The guard
+warns when the ratio median(|z − z'|)/σ_Z leaves [1/3, 3].
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ SCALES = (None, "standardize", "whiten", "minmax")
 ESCAPE = 3.0  # the ratio may lie in [1/ESCAPE, ESCAPE]
 
 
-# The bandwidth of the kernel on Z ------------------------------------------------------------------------------------
+# The bandwidth of the kernel on Z -----------------------------------------------------------------
 
 
 class EscapeWarning(UserWarning):
@@ -54,7 +55,8 @@ class BandwidthPolicy:
     value : float or None
         A fixed value; by default the median of the mini-batch.
     max_points : int or None
-        Number of rows of the batch that the median is computed from; see :func:`frhsic_core.kernels.batch_median`.
+        Number of rows of the batch that the median is computed from; see
+        :func:`frhsic_core.kernels.batch_median`.
     rate : float
         Weight of the new median: σ ← (1 − rate)·σ + rate·median, from the second time on.
     added : float
@@ -80,7 +82,8 @@ class BandwidthPolicy:
     def update(self, old: Tensor, z: Tensor, *, exponents: Tensor | None = None) -> Tensor:
         """Return the new σ_Z ``(models,)`` from the batch; ``old`` is zero before the first time.
 
-        ``exponents`` are −|z_i − z_j|²/2 of the rows, ``(models, m, m)``, where they are known already.
+        ``exponents`` are −|z_i − z_j|²/2 of the rows, ``(models, m, m)``, where they are known
+        already.
         """
         if self.value is not None:
             return torch.full_like(old, self.value)
@@ -158,7 +161,7 @@ def guard(ratio: Tensor, *, epoch: int) -> bool:
     return True
 
 
-# The penalties --------------------------------------------------------------------------------------------------------
+# The penalties ------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -172,7 +175,8 @@ class Setup:
     dataset : Tensor
         ``(models,)``: the dataset that each model is trained on.
     generators : sequence of torch.Generator
-        One for each model, in the state in which its encoder and head left it; an adversary draws its weights next.
+        One for each model, in the state in which its encoder and head left it; an adversary draws
+        its weights next.
     representation : int
         Dimension of Z.
     """
@@ -197,16 +201,17 @@ class Setup:
 class Penalty(nn.Module):
     """A penalty on the dependence of Z (or of the head's output) on S: ``batch -> (models,)``, differentiable.
 
-    Subclasses override :meth:`forward` or, if gradients are known, :meth:`terms`; and :meth:`prepare` if something is
-    fitted to the training data. State that changes is a buffer or a parameter. A step must not wait for
-    the device and must not use Python's random numbers, because it is captured once and replayed.
+    Subclasses override :meth:`forward` or, if gradients are known, :meth:`terms`; and
+    :meth:`prepare` if something is fitted to the training data. State that changes is a buffer or a
+    parameter. A step must not wait for the device and must not use Python's random numbers, because
+    it is captured once and replayed.
 
     Parameters
     ----------
     condition : {None, "positives", "labels", "controls"}
-        With ``"positives"`` only rows with y = 1 count (equal opportunity). ``"labels"`` and ``"controls"`` penalize
-        the dependence given y (equalized odds) or given control features, for FRHSIC only (see
-        ``learning.penalties.conditional``).
+        With ``"positives"`` only rows with y = 1 count (equal opportunity). ``"labels"`` and
+        ``"controls"`` penalize the dependence given y (equalized odds) or given control features,
+        for FRHSIC only (see ``learning.penalties.conditional``).
     minimum_rows : int
         The penalty of a model is zero in a batch in which fewer rows count.
     """
@@ -343,8 +348,9 @@ class KernelPenalty(Penalty):
     bandwidth : BandwidthPolicy, str or float
         See ``learning.penalties.base.resolve_policy``.
     scale : {None, "standardize", "whiten", "minmax"}
-        How Z is scaled in the batch before the kernel: each coordinate to mean 0 and variance 1, or to [0, 1];
-        ``"whiten"`` gives every direction variance 1 (:func:`frhsic_core.learning.whiten`).
+        How Z is scaled in the batch before the kernel: each coordinate to mean 0 and variance 1, or
+        to [0, 1]; ``"whiten"`` gives every direction variance 1
+        (:func:`frhsic_core.learning.whiten`).
     """
 
     sigma_z: Tensor
@@ -405,8 +411,9 @@ class KernelPenalty(Penalty):
     ) -> Tensor:
         """Return σ_Z ``(models,)`` for scaled Z; ``refresh`` recomputes it in place first.
 
-        ``exponents`` are −|z_i − z_j|²/2 of the scaled rows, where they are known already. If too few rows
-        count (``enough`` is False), scaled Z has no meaning and the old σ_Z stays, if there is one.
+        ``exponents`` are −|z_i − z_j|²/2 of the scaled rows, where they are known already. If too
+        few rows count (``enough`` is False), scaled Z has no meaning and the old σ_Z stays, if
+        there is one.
         """
         if refresh:
             assert self.policy is not None
@@ -419,8 +426,8 @@ class KernelPenalty(Penalty):
     def renew_lone(self, left: NDArray[Any], right: NDArray[Any], *, refresh: bool) -> float:
         """Return ``renew`` for one model on a CPU; the product of the matrices is |z_i − z_j|²/2 for scaled Z.
 
-        It returns zero where the general form has to renew σ_Z: another policy, or so many equal rows that the median
-        is zero up to rounding.
+        It returns zero where the general form has to renew σ_Z: another policy, or so many equal
+        rows that the median is zero up to rounding.
         """
         policy, sigma = self.policy, self.sigma_z.numpy()
         if refresh and policy is not None:

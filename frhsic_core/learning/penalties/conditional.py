@@ -1,12 +1,13 @@
 """Penalties given a third variable: equalized odds (``"labels"``), and given control features (``"controls"``).
 
 The penalty is HSIC(Z, S | C) of ``joint.given`` on the mini-batch. C is the target y or the
-control features. Labels and discrete controls form groups, which count by their share of the batch. For a continuous C
-(the target of a regression, or a continuous control feature) features of Z and S are regressed on C within the batch:
-Z changes with every step, so a regression on older values would not follow it.
+control features. Labels and discrete controls form groups, which count by their share of the batch.
+For a continuous C (the target of a regression, or a continuous control feature) features of Z and S
+are regressed on C within the batch: Z changes with every step, so a regression on older values
+would not follow it.
 
-A table of C for all training samples is prepared once. A step looks up its rows, so that it does not wait for the
-device and can be captured.
+A table of C for all training samples is prepared once. A step looks up its rows, so that it does
+not wait for the device and can be captured.
 """
 
 from __future__ import annotations

@@ -20,9 +20,9 @@ from frhsic_core.learning.penalties.base import Penalty, Setup, counted
 class DCor(Penalty):
     """Squared distance correlation or covariance between Z and S; there is no bandwidth to choose.
 
-    ``"correlation"``: the bias-corrected squared correlation of Székely and Rizzo (2013); may be negative; a scale-free
-    number. ``"covariance"`` (the released code): the biased squared distance covariance, which shrinks with Z.
-    O(m²d). Sample weights exist for ``"covariance"`` only.
+    ``"correlation"``: the bias-corrected squared correlation of Székely and Rizzo (2013); may be
+    negative; a scale-free number. ``"covariance"`` (the released code): the biased squared distance
+    covariance, which shrinks with Z. O(m²d). Sample weights exist for ``"covariance"`` only.
 
     Parameters
     ----------

@@ -36,8 +36,9 @@ class FREM(KernelPenalty):
 
     .. math:: \sum_i a_i\,(v_i^\top K v_i)^{p/2},\qquad v_i = \text{leave-one-out weights at } s_i - 1/m .
 
-    O(m²(d + a)) time for a anchors and m rows: with 32 anchors about one HSIC. Rows of a mini-batch are in random
-    order, so its first rows are random anchors; with ``condition="positives"`` those that do not count get share zero.
+    O(m²(d + a)) time for a anchors and m rows: with 32 anchors about one HSIC. Rows of a mini-batch
+    are in random order, so its first rows are random anchors; with ``condition="positives"`` those
+    that do not count get share zero.
 
     Parameters
     ----------
@@ -46,7 +47,8 @@ class FREM(KernelPenalty):
     anchors : int or None
         Rows at which to condition; None: all.
     power : {1, 2}
-        Average of the MMD (the main text and the released code) or of its square (the paper's appendix).
+        Average of the MMD (the main text and the released code) or of its square (the paper's
+        appendix).
     bandwidth, scale, condition, minimum_rows
         As in ``KernelPenalty``; σ_Z = 1 and raw Z in the released code.
     """

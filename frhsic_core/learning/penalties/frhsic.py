@@ -76,48 +76,54 @@ class FRHSIC(KernelPenalty):
 
     O(m²d) time and O(m²) memory for a batch of m rows; the gradient is written out.
 
-    The default is the **recommended form**, whitened FRHSIC: the biased HSIC of Z, whitened in the batch, with a moving
-    average of the bandwidth, plus the biased HSIC of the head's output with a linear kernel. The chapter on variants
-    shows how it was chosen. The encoder should have a low-dimensional Z, such as 4. The paper's own forms are
-    ``protocol="text"`` and ``"reference"`` of ``make_penalty``.
+    The default is the **recommended form**, whitened FRHSIC: the biased HSIC of Z, whitened in the
+    batch, with a moving average of the bandwidth, plus the biased HSIC of the head's output with a
+    linear kernel. The chapter on variants shows how it was chosen. The encoder should have a
+    low-dimensional Z, such as 4. The paper's own forms are ``protocol="text"`` and ``"reference"``
+    of ``make_penalty``.
 
-    λ means the same here, in :class:`frhsic_core.HSICLoss` and in the estimators. A loss ``task + lam * FRHSIC()`` is
+    λ means the same here, in :class:`frhsic_core.HSICLoss` and in the estimators. A loss ``task +
+    lam * FRHSIC()`` is
 
     ``task + HSICLoss(lam)(whiten(z), s) + HSICLoss(lam, kernel_z=Linear())(output, s)``
 
-    up to the bandwidths, which ``HSICLoss`` takes from each batch; with the same bandwidths value and gradient agree.
+    up to the bandwidths, which ``HSICLoss`` takes from each batch; with the same bandwidths value
+    and gradient agree.
 
     Parameters
     ----------
     estimator : {"biased", "unbiased", "normalized"}
-        The paper and the default use ``"biased"``. Its floor of order 1/m shrinks when Z collapses, which whitening
-        prevents. ``"unbiased"`` has no floor. ``"normalized"`` is a correlation, which neither rescaling nor shrinking
-        Z or the output lowers; it is larger, and needs a smaller λ.
+        The paper and the default use ``"biased"``. Its floor of order 1/m shrinks when Z collapses,
+        which whitening prevents. ``"unbiased"`` has no floor. ``"normalized"`` is a correlation,
+        which neither rescaling nor shrinking Z or the output lowers; it is larger, and needs a
+        smaller λ.
     on : {"representation", "output", "both"}
-        Penalize Z; or the head's output with a linear kernel, the fixed-head form (Theorem 4.3); or both.
+        Penalize Z; or the head's output with a linear kernel, the fixed-head form (Theorem 4.3); or
+        both.
     output_weight : float
         Weight of the term on the head's output, relative to the term on Z, if ``on`` is ``"both"``.
     kernel, kernel_s : {"gaussian", "multi_scale", "laplacian", "imq"}
-        Kernels on Z and on S. ``"multi_scale"`` is the mean of the Gaussians at 2, 1, ½ and ¼ of the bandwidth
-        (:class:`frhsic_core.kernels.MultiScale`).
+        Kernels on Z and on S. ``"multi_scale"`` is the mean of the Gaussians at 2, 1, ½ and ¼ of
+        the bandwidth (:class:`frhsic_core.kernels.MultiScale`).
     bandwidth : BandwidthPolicy, str or float
         Policy for σ_Z; by default a moving average of the batches' medians.
     bandwidth_s : float, "median" or "first_1000"
-        σ_S, fixed: a number, the median over (2,000 evenly spaced) training rows, or that of the first 1,000 rows plus
-        1e-5 as in the released code.
+        σ_S, fixed: a number, the median over (2,000 evenly spaced) training rows, or that of the
+        first 1,000 rows plus 1e-5 as in the released code.
     attributes : {"joint", "product", "sum"}
-        For several attributes: one Gaussian on the vector, a product of Gaussians, or a sum of criteria.
+        For several attributes: one Gaussian on the vector, a product of Gaussians, or a sum of
+        criteria.
     scale : {"whiten", "standardize", None, "minmax"}
-        Scaling of Z in the batch. The chapter on the bandwidth trap compares them. Whitening needs batches of several
-        times as many rows as Z has columns, and a Z with no more dimensions than X can fill; otherwise the remaining
-        directions, which are scaled up, keep the attribute.
+        Scaling of Z in the batch. The chapter on the bandwidth trap compares them. Whitening needs
+        batches of several times as many rows as Z has columns, and a Z with no more dimensions than
+        X can fill; otherwise the remaining directions, which are scaled up, keep the attribute.
     condition, minimum_rows
-        ``"positives"`` (equal opportunity), ``"labels"`` (equalized odds) or ``"controls"`` (given control features);
-        see ``Penalty`` and ``learning.penalties.conditional``. Groups of a batch with fewer than
-        ``minimum_rows`` rows count as zero.
+        ``"positives"`` (equal opportunity), ``"labels"`` (equalized odds) or ``"controls"`` (given
+        control features); see ``Penalty`` and ``learning.penalties.conditional``. Groups of a batch
+        with fewer than ``minimum_rows`` rows count as zero.
     categorical : sequence of int
-        Columns of S that are codes of categories: their kernel is 1 for equal codes and 0 otherwise. With
-        ``attributes="product"`` age and sex are penalized together.
+        Columns of S that are codes of categories: their kernel is 1 for equal codes and 0
+        otherwise. With ``attributes="product"`` age and sex are penalized together.
     """
 
     key = "frhsic"
@@ -206,8 +212,8 @@ class FRHSIC(KernelPenalty):
     def _features(self, samples: Tensor, widths: Tensor) -> Tensor | None:
         """Return Φ of single columns of S, ``(..., n, rank)``, with L = ΦΦᵀ up to what centering removes.
 
-        On a CPU a product of thin matrices takes a third of the time of a matrix of exponentials. ``None`` where no
-        step would use it.
+        On a CPU a product of thin matrices takes a third of the time of a matrix of exponentials.
+        ``None`` where no step would use it.
         """
         plain = not (
             self.weighted or self.categorical or self.condition or self.estimator == "unbiased"
@@ -345,9 +351,10 @@ class FRHSIC(KernelPenalty):
     def _lone_terms(self, batch: Batch, *, refresh: bool) -> list[GradientTerm | Tensor]:
         """Return the terms of one model on a CPU, where a step consists of many calls on small arrays.
 
-        It returns none if σ_Z is so small that the rounding of |z_i − z_j|² would count.
-        A call of NumPy takes a fraction of the time of one of torch. Rows of samples are columns of arrays here, and
-        the features of several criteria stand below each other, so that their sum is one criterion.
+        It returns none if σ_Z is so small that the rounding of |z_i − z_j|² would count. A call of
+        NumPy takes a fraction of the time of one of torch. Rows of samples are columns of arrays
+        here, and the features of several criteria stand below each other, so that their sum is one
+        criterion.
         """
         z = batch.z.detach().numpy()[0]
         m = len(z)
@@ -421,7 +428,7 @@ class FRHSIC(KernelPenalty):
         return contraction_weights(gram, estimator="unbiased", row_weights=mask)
 
 
-# One model on a CPU ---------------------------------------------------------------------------------------------------
+# One model on a CPU -------------------------------------------------------------------------------
 
 
 def halves(v: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -437,8 +444,9 @@ def halves(v: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
 def pair_sums(left: NDArray[Any], right: NDArray[Any], features: NDArray[Any]) -> NDArray[Any]:
     """Return R·(ΦᵀΦ ∘ 2^(LᵀR)) without the last row of R, for L and R of :func:`halves` times a negative number.
 
-    The matrix is symmetric. It is computed in blocks that stay in a core's cache, and those below the diagonal are
-    not. Exponents are clamped as in :func:`frhsic_core.kernels.exponential`, if any can be that small.
+    The matrix is symmetric. It is computed in blocks that stay in a core's cache, and those below
+    the diagonal are not. Exponents are clamped as in :func:`frhsic_core.kernels.exponential`, if
+    any can be that small.
     """
     lowest = 0.5 * math.log2(np.finfo(right.dtype).tiny)
     small = not 4.0 * left[-1, 0] * right[-1].max() > lowest

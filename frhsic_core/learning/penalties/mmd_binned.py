@@ -15,10 +15,11 @@ from frhsic_core.learning.penalties.base import BandwidthPolicy, KernelPenalty, 
 class MMDBinned(KernelPenalty):
     r"""Discrepancies between the distributions of Z in bins of S; dependence inside a bin is not measured.
 
-    ``"kernel"``: the mean over pairs of bins present in the batch of MMD²(P_b, P_c), O(m²d): one inner product with the
-    Gram matrix, since :math:`\sum_{b<c}\|\mu_b-\mu_c\|^2 = B\sum_b\|\mu_b\|^2-\|\sum_b\mu_b\|^2`.
-    ``"means"`` (the released code): Σ_b ‖mean(Z_b) − mean(Z)‖², a linear kernel and each bin against all.
-    Bins with fewer than two rows in a batch are left out. Several attributes: the terms of each are added.
+    ``"kernel"``: the mean over pairs of bins present in the batch of MMD²(P_b, P_c), O(m²d): one
+    inner product with the Gram matrix, since :math:`\sum_{b<c}\|\mu_b-\mu_c\|^2 =
+    B\sum_b\|\mu_b\|^2-\|\sum_b\mu_b\|^2`. ``"means"`` (the released code): Σ_b ‖mean(Z_b) −
+    mean(Z)‖², a linear kernel and each bin against all. Bins with fewer than two rows in a batch
+    are left out. Several attributes: the terms of each are added.
 
     Parameters
     ----------
@@ -108,8 +109,8 @@ def _pairs(inside: Tensor, present: Tensor) -> Tensor:
 def bin_rows(s: Tensor, *, bins: int, edges: str = "quantile") -> Tensor:
     """Return the number of the bin of every value, ``(datasets, n, p) -> (datasets, n, p)``.
 
-    ``"quantile"``: edges at the k/bins quantiles; equal values share a bin, so ties can leave bins empty.
-    ``"width"``: equally wide bins between the smallest and the largest value. O(n log n).
+    ``"quantile"``: edges at the k/bins quantiles; equal values share a bin, so ties can leave bins
+    empty. ``"width"``: equally wide bins between the smallest and the largest value. O(n log n).
 
     Examples
     --------

@@ -17,7 +17,8 @@ class RegGDP(Penalty):
 
     .. math:: \frac1G\sum_g \Big|\sum_j w_j(s_g) f_j - \bar f\Big|,\qquad w = \text{Nadaraya–Watson weights}.
 
-    O(Gm). It constrains one head and leaves Z itself free. With several attributes the terms are added.
+    O(Gm). It constrains one head and leaves Z itself free. With several attributes the terms are
+    added.
 
     Parameters
     ----------
@@ -26,7 +27,8 @@ class RegGDP(Penalty):
     smoothing : float
         Bandwidth on S.
     grid_range : {"batch", "training"}
-        Between the smallest and the largest S of the batch (the released code) or of the training data (the text).
+        Between the smallest and the largest S of the batch (the released code) or of the training
+        data (the text).
     """
 
     key = "reg_gdp"

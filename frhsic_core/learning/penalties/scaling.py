@@ -1,8 +1,9 @@
 """Z scaled in the batch, and the gradient through the scaling: whitened or standardized rows.
 
-The written-out gradients are those of functions of the distances between the scaled rows, which the penalties are. A
-step of one model on a CPU takes :func:`lone_whitening`, the same formulas in NumPy: there a step consists of many calls
-on small arrays, and a call of NumPy takes a fraction of the time of one of torch.
+The written-out gradients are those of functions of the distances between the scaled rows, which the
+penalties are. A step of one model on a CPU takes :func:`lone_whitening`, the same formulas in
+NumPy: there a step consists of many calls on small arrays, and a call of NumPy takes a fraction of
+the time of one of torch.
 """
 
 from __future__ import annotations
@@ -27,16 +28,18 @@ RIDGE = (
 def whiten(z: Tensor, weights: Tensor | None = None) -> Tensor:
     r"""Return :math:`W(z_i - \bar z)` with :math:`W^{-1}` the Cholesky factor of the covariance plus a ridge.
 
-    Standardizing each coordinate leaves an evasion: two coordinates that are nearly equal carry their small difference
-    past a kernel whose distances are all about their sum, and a linear head can scale it up again. After whitening,
-    every direction with more than about 1e-5 of the total variance has variance close to one. Shifting, rotating and
-    rescaling Z change nothing (up to a rotation); other invertible linear maps change little. O(md² + d³) for each
-    model; a batch should have several times d rows.
+    Standardizing each coordinate leaves an evasion: two coordinates that are nearly equal carry
+    their small difference past a kernel whose distances are all about their sum, and a linear head
+    can scale it up again. After whitening, every direction with more than about 1e-5 of the total
+    variance has variance close to one. Shifting, rotating and rescaling Z change nothing (up to a
+    rotation); other invertible linear maps change little. O(md² + d³) for each model; a batch
+    should have several times d rows.
 
-    If the encoder has more dimensions than the data can fill, the many thin directions are scaled up to noise of
-    variance one, all distances become similar, and the penalty hardly falls: use a low-dimensional Z on small data (see
-    the chapter on the bandwidth trap). Whitening is computed in double precision: rounding is multiplied by the root of
-    the condition number, once forwards and once backwards, and Adam turns it into steps.
+    If the encoder has more dimensions than the data can fill, the many thin directions are scaled
+    up to noise of variance one, all distances become similar, and the penalty hardly falls: use a
+    low-dimensional Z on small data (see the chapter on the bandwidth trap). Whitening is computed
+    in double precision: rounding is multiplied by the root of the condition number, once forwards
+    and once backwards, and Adam turns it into steps.
 
     Parameters
     ----------
@@ -58,7 +61,8 @@ def whiten(z: Tensor, weights: Tensor | None = None) -> Tensor:
 def whitened_frame(z: Tensor, weights: Tensor | None = None, *, eye: Tensor | None = None) -> Frame:
     """Return the rows of :func:`whiten` for functions of distances, with a written-out gradient.
 
-    ``eye`` is the identity in float64. A GPU makes it by two operations, for which all that follows would wait.
+    ``eye`` is the identity in float64. A GPU makes it by two operations, for which all that follows
+    would wait.
     """
     done = _Whitening.of(z.detach(), weights, eye)
 
@@ -89,7 +93,8 @@ def standardized(z: Tensor, weights: Tensor | None = None) -> tuple[Tensor, Tens
     p = None if weights is None else weights.unsqueeze(-2)
     centered = z - weighted_mean(z.mT, p).unsqueeze(-2)
     variance = weighted_mean((centered * centered).mT, p).unsqueeze(-2)
-    # The constant keeps a coordinate that is constant from being scaled up to noise of variance one.
+    # The constant keeps a coordinate that is constant from being scaled up to noise of variance
+    # one.
     unit = torch.rsqrt(variance + 1e-6)
     return centered * unit, unit
 
@@ -98,11 +103,12 @@ def standardized(z: Tensor, weights: Tensor | None = None) -> tuple[Tensor, Tens
 class _Whitening:
     r"""U = Z_c Wᵀ with Z_c the centered rows, W = L⁻¹ and LLᵀ = C + r tr(C) I, C = Z_cᵀ diag(p) Z_c; p = None is 1/m.
 
-    For a gradient G in U, dW = −Φ(W dC Wᵀ) W with Φ the lower triangle and half the diagonal, so that with
-    N = 2 sym Φ(GᵀU) the gradient in Z_c is GW − diag(p) U (NW + r tr(WᵀNW) Lᵀ): three products where autograd through
-    the factorization solves two more triangular systems. A function of the distances between the rows of U does not
-    change when U is rotated: GᵀU is then symmetric, and N equals it. It does not change when U is shifted either, and G
-    has mean zero; what rounding left of the mean is taken out before W multiplies it and Adam makes steps of it.
+    For a gradient G in U, dW = −Φ(W dC Wᵀ) W with Φ the lower triangle and half the diagonal, so
+    that with N = 2 sym Φ(GᵀU) the gradient in Z_c is GW − diag(p) U (NW + r tr(WᵀNW) Lᵀ): three
+    products where autograd through the factorization solves two more triangular systems. A function
+    of the distances between the rows of U does not change when U is rotated: GᵀU is then symmetric,
+    and N equals it. It does not change when U is shifted either, and G has mean zero; what rounding
+    left of the mean is taken out before W multiplies it and Adam makes steps of it.
     """
 
     factor: Tensor
@@ -124,7 +130,8 @@ class _Whitening:
         else:
             centered = z - (p * z).sum(-2, keepdim=True)
             weighted, share = p * centered, 1.0
-        # A part of the identity is for a constant Z. cholesky_ex does not look at its result: nothing waits for it.
+        # A part of the identity is for a constant Z. cholesky_ex does not look at its result:
+        # nothing waits for it.
         covariance = torch.baddbmm(eye, weighted.mT, centered, beta=1e-8, alpha=share)
         diagonal = covariance.diagonal(dim1=-2, dim2=-1)
         diagonal.add_(diagonal.sum(-1, keepdim=True), alpha=RIDGE)
@@ -148,15 +155,15 @@ class _Whitening:
         return torch.baddbmm(torch.bmm(gradient, self.inverse), weighted, turned, alpha=-share)
 
 
-# One model on a CPU ---------------------------------------------------------------------------------------------------
+# One model on a CPU -------------------------------------------------------------------------------
 
 
 def lone_whitening(z: NDArray[Any]) -> tuple[NDArray[Any], Callable[[NDArray[Any]], NDArray[Any]]]:
     """Return the whitened rows of Z ``(m, d)`` as columns, and the function from a gradient in them to one in Z.
 
-    As in the whitening of a stack with LU = Z_c, for columns: Wᵀ(G − NU/m) − (r/m) tr(WᵀNW) Z_c. Whitening
-    is computed in float64, because the covariance has the square of the condition number of Z. A gradient comes in the
-    dtype of Z, and products with more digits would gain nothing.
+    As in the whitening of a stack with LU = Z_c, for columns: Wᵀ(G − NU/m) − (r/m) tr(WᵀNW) Z_c.
+    Whitening is computed in float64, because the covariance has the square of the condition number
+    of Z. A gradient comes in the dtype of Z, and products with more digits would gain nothing.
     """
     m, d = z.shape
     x = z.T.astype(np.float64, order="C")
