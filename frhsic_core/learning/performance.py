@@ -30,7 +30,7 @@ class Judged(NamedTuple):
 def judge_numbers(predictions: Array, y: Array, weight: Array, *, first: int) -> Judged:
     """Return R² of predictions ``(models, n)``; the change is from that of the model ``first``."""
     weight = weight / weight.sum()
-    spread = max(weight @ (y - weight @ y) ** 2, 1e-30)
+    spread = max(float(weight @ (y - weight @ y) ** 2), 1e-30)
     score = -((predictions - y) ** 2) / spread
     return Judged(1.0 + score @ weight, _error_of_mean(score - score[first], weight))
 
@@ -85,5 +85,5 @@ def _error_of_mean(values: Array, weight: Array) -> Array:
     """Return the standard error of weighted means; with equal weights it is sd/√n."""
     centered = values - (values @ weight)[:, np.newaxis]
     variance = centered**2 @ weight**2
-    count = 1.0 / (weight @ weight)  # Kish's number of samples
+    count = 1.0 / float(weight @ weight)  # Kish's number of samples
     return np.sqrt(variance * count / max(count - 1.0, 1.0))

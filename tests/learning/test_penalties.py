@@ -216,12 +216,8 @@ def test_one_model_has_the_bandwidth_and_value_of_several(policy: float | str) -
     # Equal rows have a distance of the size of rounding: the general form takes it for zero.
     left, right = halves(np.ones((3, 300), dtype=np.float32))
     left[-1] += 1e-6
-    assert (
-        prepared(FRHSIC(bandwidth="every_batch"), data, models=1, d=3).renew_lone(
-            left, right, refresh=True
-        )
-        == 0.0
-    )
+    penalty = prepared(FRHSIC(bandwidth="every_batch"), data, models=1, d=3)
+    assert penalty.lone_sigma(left, right, refresh=True) == 0.0
 
 
 @pytest.mark.parametrize("p", [1, 2])

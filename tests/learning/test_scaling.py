@@ -156,3 +156,26 @@ def test_guard() -> None:
         EscapeWarning, match=r"epoch 7: Z has escaped its kernel in 2 of 3 models \(0, 2\).*45"
     ):
         assert guard(torch.tensor([0.3, 1.0, 45.0]), epoch=7)
+
+
+@pytest.mark.parametrize("old", [0.0, 1e-3, 2.0])
+def test_one_step_of_one_model_averages_the_bandwidth_once(old: float) -> None:
+    """A row far from the others makes the fast form give up: it must not have moved σ_Z before."""
+    z = normal(0, 300, 4).float()
+    z[0] *= 1000
+    s = normal(1, 300, 1).float()
+    output = normal(2, 300).float()
+    data = TrainingData.from_arrays(z, (output > 0).float(), s)
+    found = {}
+    for models in (1, 2):
+        penalty = prepared(make_penalty("frhsic"), data, models=models, d=4)
+        penalty.sigma_z.fill_(old)
+        here = z.expand(models, -1, -1).clone().requires_grad_()
+        there = output.expand(models, -1).clone().requires_grad_()
+        terms = list(penalty.terms(batch_of(data, here, there), refresh=True))
+        assert len(terms) == 2
+        found[models] = penalty.sigma_z[0].item()
+    median = penalty.ratio(z.expand(2, -1, -1))[0].item() * found[2]
+    once = old + 0.1 * (median - old) if old > 0 else median
+    assert found[2] == pytest.approx(once, rel=0.05)  # the step takes the median of 128 rows
+    assert found[1] == pytest.approx(found[2], rel=1e-4)

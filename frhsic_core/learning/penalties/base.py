@@ -423,25 +423,30 @@ class KernelPenalty(Penalty):
             self.sigma_z.copy_(new)
         return self.sigma_z
 
-    def renew_lone(self, left: NDArray[Any], right: NDArray[Any], *, refresh: bool) -> float:
-        """Return ``renew`` for one model on a CPU; the product of the matrices is |z_i − z_j|²/2 for scaled Z.
+    def lone_sigma(self, left: NDArray[Any], right: NDArray[Any], *, refresh: bool) -> float:
+        """Return the σ_Z that ``renew`` would set for one model on a CPU, without setting it.
 
-        It returns zero where the general form has to renew σ_Z: another policy, or so many equal
-        rows that the median is zero up to rounding.
+        The product of the matrices is |z_i − z_j|²/2 for scaled Z. It returns zero where only the
+        general form can renew σ_Z: with a fixed bandwidth, or with so many equal rows that the
+        median is zero up to rounding.
         """
-        policy, sigma = self.policy, self.sigma_z.numpy()
-        if refresh and policy is not None:
-            half = (
-                0 if policy.value is not None else min(policy.max_points or 0, left.shape[1]) // 2
-            )
-            distances = (left[:, :half].T @ right[:, half : 2 * half]).reshape(-1)
-            middle = (len(distances) - 1) // 2  # the lower median, as of torch
-            median = float(np.partition(distances, middle)[middle]) if half else 0.0
-            if not median > 5e3 * np.finfo(right.dtype).eps * right[-1].max():
-                return 0.0
-            old, new = float(sigma[0]), math.sqrt(2.0 * median) + policy.added
-            sigma[0] = old + policy.rate * (new - old) if old > 0 and policy.rate < 1 else new
-        return float(sigma[0])
+        current = self.sigma_z.numpy()
+        old = float(current[0])
+        policy = self.policy
+        if not refresh or policy is None:
+            return old
+        half = min(policy.max_points or 0, left.shape[1]) // 2
+        if policy.value is not None or half == 0:
+            return 0.0
+        distances = (left[:, :half].T @ right[:, half : 2 * half]).reshape(-1)
+        middle = (len(distances) - 1) // 2  # the lower median, as of torch
+        median = float(np.partition(distances, middle)[middle])
+        if not median > 5e3 * np.finfo(right.dtype).eps * right[-1].max():
+            return 0.0
+        new = math.sqrt(2.0 * median) + policy.added
+        if old > 0 and policy.rate < 1:
+            new = old + policy.rate * (new - old)
+        return float(current.dtype.type(new))
 
     @torch.no_grad()
     def ratio(
