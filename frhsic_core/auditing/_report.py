@@ -40,6 +40,7 @@ from frhsic_core.auditing._rows import Copies, LeftOut
 from frhsic_core.auditing._sentences import MEANING, rows_used, smallest
 from frhsic_core.conditional._curve import Array, Curve, Smoother
 from frhsic_core.inputs.columns import MIN_ROWS, Column
+from frhsic_core.inputs.visible import visible
 
 FORMAT = 5
 
@@ -532,8 +533,8 @@ def change_report(
 
 
 def escape_markdown(text: object) -> str:
-    """Return text in which nothing is read as Markdown or HTML."""
-    plain = " ".join(str(text).split())
+    """Return text in which nothing is read as Markdown or HTML, nor obeyed by a terminal."""
+    plain = visible(" ".join(str(text).split()))
     return "".join(f"\\{c}" if c in "\\`*_{}[]<>#|~$@" else c for c in plain)
 
 

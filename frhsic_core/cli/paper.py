@@ -12,7 +12,8 @@ import pandas as pd
 import typer
 
 from frhsic_core._choices import one_of
-from frhsic_core.cli import INTERRUPTED, fail, print_table, waiting
+from frhsic_core.cli import INTERRUPTED
+from frhsic_core.cli.terminal import fail, print_table, waiting
 from frhsic_core.paper.experiments import EXPERIMENTS, PRESETS, experiment_for, plans_for
 from frhsic_core.paper.experiments.main import beside_paper, pareto_table
 from frhsic_core.paper.record import compare, read_recorded, record

@@ -20,6 +20,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from frhsic_core import cli
+from frhsic_core.cli import terminal
 from frhsic_core.data import available_datasets
 
 APP = cli.command()
@@ -133,12 +134,12 @@ def test_tables_leave_columns_out_before_they_cut_a_cell(
     width: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = Console(width=width, file=io.StringIO(), force_terminal=True, color_system=None)
-    monkeypatch.setattr(cli, "Console", lambda **_: out)
+    monkeypatch.setattr(terminal, "Console", lambda **_: out)
     rows = [
         ("a_long_experiment_name", "12 [1, 2]", "word " * 20, "x" * 30),
         ("b", "3", "short", "y"),
     ]
-    cli.print_table(("name", "value", "note", "device"), rows, fold=("note",))
+    terminal.print_table(("name", "value", "note", "device"), rows, fold=("note",))
     text = out.file.getvalue()
     assert "a_long_experiment_name" in text
     assert "12 [1, 2]" in text
@@ -152,7 +153,7 @@ def test_tables_leave_columns_out_before_they_cut_a_cell(
 def test_an_error_of_the_system_is_said_without_its_number(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert cli.fail(OSError(28, "The disk is full: free some.")).exit_code == 2
+    assert terminal.fail(OSError(28, "The disk is full: free some.")).exit_code == 2
     assert capsys.readouterr().err == "The disk is full: free some.\n"
-    cli.fail(FileNotFoundError(2, "No such file", "x.csv"))
+    terminal.fail(FileNotFoundError(2, "No such file", "x.csv"))
     assert capsys.readouterr().err == "x.csv: No such file\n"

@@ -160,7 +160,7 @@ def test_a_store_that_can_only_be_read_serves_what_only_reads(small, tmp_path, m
         raise OSError(errno.EROFS, os.strerror(errno.EROFS))
 
     connect = store_module.sqlite3.connect
-    monkeypatch.setattr(atomic_files.tempfile, "mkstemp", refuse)
+    monkeypatch.setattr(atomic_files, "_write_beside", refuse)
     monkeypatch.setattr(  # only a reader opens the file by an address
         store_module.sqlite3,
         "connect",
