@@ -282,8 +282,26 @@ PARTS = {
 }
 
 
+OWN_FILE = """<div class="explorer" data-explorer="own_file" role="group" aria-label="Your own file">
+<noscript><p>This picture needs JavaScript.</p></noscript>
+<div class="inputs">
+<div><label for="own-file">a CSV file of yours (drop it here, or choose it)</label>
+<input type="file" id="own-file" accept=".csv,.tsv,.txt,text/csv"></div>
+<div><label for="own-score">score</label><select id="own-score" disabled></select></div>
+<div><label for="own-age">along</label><select id="own-age" disabled></select></div>
+</div>
+<div class="charts"><div class="chart">
+<p>The mean score along the attribute, and four groups of people with 95 % intervals.</p>
+<svg role="img" aria-label="Mean score along the attribute of your file"></svg></div></div>
+<p class="said" role="status"><b data-value="sentence">The file stays in your browser: nothing is sent.</b></p>
+<p>The full report: <code></code></p></div>
+"""
+
+
 def markup(name: str) -> str:
     """Return the HTML of one explorer."""
+    if name == "own_file":
+        return OWN_FILE
     spec = EXPLORERS[name]
     choices, extra = PARTS[name]() if name in PARTS else ("", "")
     inputs = "".join(slider(name, one) for one in spec.inputs) + choices
@@ -320,9 +338,10 @@ class Explorer(SphinxDirective):
         """Return the picture as HTML; other formats leave it out."""
         self.env.note_reread()  # its data change without the page
         name = self.arguments[0]
-        if name not in EXPLORERS:
+        known = [*EXPLORERS, "own_file"]
+        if name not in known:
             raise self.error(
-                f"The explorer {name!r} does not exist. Choose one of {', '.join(EXPLORERS)}."
+                f"The explorer {name!r} does not exist. Choose one of {', '.join(known)}."
             )
         return [nodes.raw("", markup(name), format="html", classes=["explorer-page"])]
 

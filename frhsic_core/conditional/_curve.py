@@ -214,7 +214,8 @@ class Smoother:
         rows = self.effective.sum()
         needed = min(max(_WINDOW_ROWS, _WINDOW_SHARE * rows), 0.5 * rows)
         distance = np.abs(self.positions - self.positions[:, None])
-        order = np.argsort(distance, axis=1)
+        # Ages at equal distances are common, and an unstable sort depends on the processor.
+        order = np.argsort(distance, axis=1, kind="stable")
         inside = np.cumsum(self.effective[order], axis=1)
         enough = np.maximum((inside < needed).sum(1), _WINDOW_VALUES)
         nearest = np.take_along_axis(distance, order, axis=1)

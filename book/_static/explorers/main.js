@@ -2,8 +2,10 @@
 import { controls } from "./controls.js";
 import { formulas } from "./formulas.js";
 import { frontier } from "./frontier.js";
+import { boundOf, curveOf } from "./gap.js";
 import { hiring } from "./hiring.js";
 import { needle } from "./needle.js";
+import { ownFile } from "./own_file.js";
 import { people } from "./people.js";
 import { samples } from "./samples.js";
 import { scatter } from "./scatter.js";
@@ -12,9 +14,13 @@ import { waves } from "./waves.js";
 
 const EXPLORERS = { needle, scatter, hiring, waves, people, samples, trap, frontier };
 
-globalThis.frhsicFormulas = formulas; // tests compare them with the library
+globalThis.frhsicFormulas = { ...formulas, curveOf, boundOf }; // tests compare them with the library
 
 document.querySelectorAll(".explorer").forEach((root) => {
+  if (root.dataset.explorer === "own_file") {
+    ownFile(root); // it has a file in place of sliders
+    return;
+  }
   const data = root.querySelector("script[type='application/json']");
   if (data) root.data = JSON.parse(data.textContent);
   controls(root, EXPLORERS[root.dataset.explorer]);
