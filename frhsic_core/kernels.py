@@ -700,20 +700,22 @@ def _takes_numbers(kernel: Any, categorical: tuple[int, ...]) -> bool:
     return isinstance(kernel, _BandwidthKernel | Linear | Distance)
 
 
-def from_the_mean(x: Tensor, kernel: Kernel) -> Tensor:
+def from_the_mean(x: Tensor, kernel: Kernel | None) -> Tensor:
     """Subtract the mean of a sample if its kernel measures from the origin.
 
     The origin drops out of every centered statistic, and one far from the sample would cost digits.
+    ``None`` stands for a Gaussian kernel whose bandwidth is found later.
     """
     if isinstance(kernel, Linear | Distance):
         return x - x.detach().mean(-2, keepdim=True)
     return x
 
 
-def in_own_units(x: Tensor, kernel: Kernel) -> tuple[Tensor, Tensor]:
+def in_own_units(x: Tensor, kernel: Kernel | None) -> tuple[Tensor, Tensor]:
     """Return a sample at size one, and the factor ``(...)`` by which its kernel has become smaller.
 
-    Kernels with a bandwidth have no units: their sample stays as it is, and the factor is one.
+    Kernels with a bandwidth have no units: their sample stays as it is, and the factor is one. So
+    it is for ``None``, a Gaussian kernel whose bandwidth is found later.
     """
     unit = torch.ones_like(x[..., :1, :1])
     if isinstance(kernel, Linear | Distance):
