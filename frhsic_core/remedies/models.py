@@ -51,6 +51,9 @@ def require_predictions(model: Any, *, classes: bool) -> None:
 class _Adjusted:
     """What the two wrappers share: everything but the form of their predictions."""
 
+    estimator: Any
+    method: str
+    cv: int | str
     predict: Callable[..., np.ndarray]
     _validate_params: Callable[[], None]
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -76,6 +79,22 @@ class _Adjusted:
             adjustment = self._adjustment(scores)
             self.adjustment_ = adjustment.fit(scores, frame, X, target=self._numeric_target(y))
         return self
+
+    def _read_target(self, y: Any) -> np.ndarray:
+        """Return the checked target."""
+        raise NotImplementedError
+
+    def _numeric_target(self, y: np.ndarray) -> np.ndarray:
+        """Return the target as numbers, 1 for the second class."""
+        raise NotImplementedError
+
+    def _most_folds(self, y: np.ndarray) -> int:
+        """Return the largest number of folds that this target allows."""
+        raise NotImplementedError
+
+    def _adjustment(self, scores: np.ndarray) -> MeanAdjustment:
+        """Return an adjustment for scores of this kind."""
+        raise NotImplementedError
 
     def _fitted_estimator(self, X: Any, y: np.ndarray) -> Any:
         if self.cv == "prefit":

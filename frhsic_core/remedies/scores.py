@@ -171,7 +171,7 @@ class ScoreAdjuster(TransformerMixin, BaseEstimator):
         With ``"expected"`` they are the average adjusted score of people with these scores.
         """
         values = read_scores(scores)
-        if self.missing != "expected":
+        if self.missing != "expected" or self.expected_ is None:
             return values.copy()
         before, after = self.expected_
         within = np.clip(values, before[0], before[-1])
