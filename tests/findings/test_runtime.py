@@ -12,8 +12,8 @@ from frhsic_core.paper.experiments.cost import (
     epoch_exponent,
     speed_up,
 )
-from frhsic_core.paper.experiments.cost.peers import OURS
 from frhsic_core.paper.experiments.levels_and_coverage import ALPHA, GIVEN, LAWS, rates
+from frhsic_core.paper.experiments.peers import OURS
 from frhsic_core.paper.runs.stored import stored_rows
 
 rows = stored("cost")

@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
-from frhsic_core.paper.experiments import query_modules
+from frhsic_core.paper.experiments import modules as experiment_modules
 from frhsic_core.paper.runs.stored import book_folder, stored_rows
 
 Interval = tuple[float, float]
@@ -107,9 +107,9 @@ def query(function: Query) -> Query:
 @cache
 def queries() -> dict[str, Query]:
     """Return every query by name, after importing the modules that answer them."""
-    own = [f"frhsic_core.paper.claims.{name}" for name in ("settings", "stored")]
-    for module in (*own, *query_modules()):
-        import_module(module)
+    for own in ("settings", "stored"):
+        import_module(f"frhsic_core.paper.claims.{own}")
+    experiment_modules()
     return QUERIES
 
 

@@ -1,27 +1,25 @@
 """The experiments: one module or folder for each chapter that reports measurements.
 
-A module holds a whole experiment: its plan, what it measures, its tables, and the queries of the ledger that it
-answers. A folder is used where one file would be too long: the plan and the measurement stand in ``__init__``, the
-tables and queries in ``tables``, calculations with torch in a module named after them. ``comparison`` has what several
-experiments need.
+A module holds a whole experiment: its plan, what it measures, its tables, and the queries of the
+ledger that it answers. A folder is used where one file would be too long: the plan and the
+measurement stand in ``__init__``, and calculations in a module named after them. ``comparison`` has
+what several experiments need.
 
-The experiment has the name of its module. It has one stored table or several: ``def plan()`` plans the table of the
-same name, ``def plan_NAME()`` the table NAME. ``measure`` and ``measure_unit`` are named in the same way.
-Experiments are found by these lines of their source: there is no list to extend, and nothing is imported before it is
-needed. Plans and the keys of stored rows contain the name of a table, and ``module_of`` turns it into code.
-``experiment_for`` gives the plan of a table by name and size: ``full`` (everything) or ``smoke`` (seconds).
+``EXPERIMENTS`` lists the experiments and the stored tables of each. An experiment has the name of its
+module. ``def plan()`` plans the table that has the same name, ``def plan_NAME()`` the table NAME;
+``measure`` and ``measure_unit`` are named in the same way. A module is imported when its plan is
+needed. Plans and the keys of stored rows contain the name of a table, and ``module_of`` turns it into
+code. ``experiment_for`` gives the plan of a table by name and size: ``full`` (everything) or
+``smoke`` (seconds).
 """
 
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache, partial
+from functools import partial
 from importlib import import_module
-from itertools import groupby
-from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -30,14 +28,49 @@ from frhsic_core.registry import PAPER_METHODS as METHODS
 from frhsic_core.registry import SWEEP_DATASETS as DATASETS
 
 __all__ = [
-    "DATASETS", "EXPERIMENTS", "GRIDS", "METHODS", "PLANS", "PRESETS", "SPLITS", "experiment_for", "homes", "module_of",
-    "plans_for", "query_modules", "settings", "smoke",
-]  # fmt: skip
+    "DATASETS",
+    "EXPERIMENTS",
+    "GRIDS",
+    "METHODS",
+    "PLANS",
+    "PRESETS",
+    "SPLITS",
+    "experiment_for",
+    "module_of",
+    "modules",
+    "plans_for",
+    "settings",
+    "smoke",
+]
 
-_PLAN = re.compile(r"^def plan(?:_(\w+))?\(", re.MULTILINE)
-# ``frhsic run all`` runs these first, since others read their tables. The remaining modules follow by name.
-_FIRST = ("main", "variants")
-_QUERY = re.compile(r"^@query\b", re.MULTILINE)
+#: The stored tables of each experiment. ``frhsic run all`` runs them in this order: others read the
+#: tables of the first two, and the remaining ones stand in the order of their names.
+EXPERIMENTS: dict[str, tuple[str, ...]] = {
+    "main": ("main", "live"),
+    "variants": (
+        "variants_best",
+        "recommended_search",
+        "recommended_test",
+        "rival_search",
+        "rival_test",
+    ),
+    "audit_examples": ("audit_examples",),
+    "bound_tightness": ("bound_tightness", "bandwidth_scaling", "held_out_bounds"),
+    "convergence": ("convergence",),
+    "cost": ("cost_cpu", "cost_gpu"),
+    "equal_opportunity": ("equal_opportunity", "multi_sensitive"),
+    "lambda_selection": ("lambda_selection",),
+    "levels_and_coverage": ("levels_and_power", "audit_coverage", "bound_coverage"),
+    "matched_points": ("simple_remedies",),
+    "mutual_information": ("mutual_information",),
+    "peers": ("peers",),
+    "remedies": ("remedies",),
+    "running_example": ("running_example",),
+    "synthetic_validation": ("synthetic", "ablation"),
+    "transfer": ("transfer",),
+}
+# The experiment of each stored table.
+_HOMES = {table: name for name, tables in EXPERIMENTS.items() for table in tables}
 
 PRESETS = ("smoke", "full")
 #: The λ and the splits that the text of the paper names, and ours.
@@ -53,49 +86,12 @@ _INSTEAD = {"device": "cpu", "mode": "eager"}
 _REAL = {*DATASETS, "dimension"}
 
 
-# Which experiments there are -----------------------------------------------------------------------------------------
+# Their code by name ---------------------------------------------------------------------------------------------------
 
 
-@cache
-def _sources() -> dict[str, str]:
-    """Return the source text of every module of this folder by its dotted name."""
-    root = Path(__file__).parent
-    found = {}
-    for path in sorted(root.rglob("*.py")):
-        parts = path.relative_to(root).with_suffix("").parts
-        text = path.read_text(encoding="utf-8")
-        found[".".join((__name__, *parts)).removesuffix(".__init__")] = text
-    return found
-
-
-@cache
-def homes() -> dict[str, str]:
-    """Return the dotted module of every stored table by name, in the order in which ``frhsic run all`` runs them.
-
-    Examples
-    --------
-    >>> homes()["multi_sensitive"]
-    'frhsic_core.paper.experiments.equal_opportunity'
-    """
-    found = {}
-    for module in sorted(_sources(), key=_rank):
-        for name in _PLAN.findall(_sources()[module]):
-            found[name or _short(module)] = module
-    return found
-
-
-def _short(module: str) -> str:
-    return module.rpartition(".")[2]
-
-
-def _rank(module: str) -> tuple[int, str]:
-    name = _short(module)
-    return (_FIRST.index(name) if name in _FIRST else len(_FIRST), name)
-
-
-def query_modules() -> list[str]:
-    """Return the dotted names of the modules that answer queries of the ledger."""
-    return [module for module, text in _sources().items() if _QUERY.search(text)]
+def modules() -> list[ModuleType]:
+    """Return the modules of all experiments; those that answer queries of the ledger then have done so."""
+    return [import_module(f"{__name__}.{name}") for name in EXPERIMENTS]
 
 
 def module_of(name: str) -> ModuleType | SimpleNamespace:
@@ -108,12 +104,11 @@ def module_of(name: str) -> ModuleType | SimpleNamespace:
     >>> module_of("multi_sensitive").plan.__name__
     'plan_multi_sensitive'
     """
-    module = import_module(homes().get(name, f"{__name__}.{name}"))
-    parts = {
-        part: getattr(module, f"{part}_{name}", None)
-        for part in ("plan", "measure", "measure_unit")
-    }
-    return SimpleNamespace(**parts) if parts["plan"] else module
+    module = import_module(f"{__name__}.{_HOMES.get(name, name)}")
+    if not hasattr(module, f"plan_{name}"):
+        return module
+    parts = ("plan", "measure", "measure_unit")
+    return SimpleNamespace(**{part: getattr(module, f"{part}_{name}", None) for part in parts})
 
 
 # Their plans by name and size -----------------------------------------------------------------------------------------
@@ -156,28 +151,29 @@ def smoke(experiment: Experiment) -> Experiment:
 
 
 def _small_recipe(recipe: Recipe) -> Recipe:
-    several = "sensitive" in dict(recipe.task.options)
-    options = settings(n=600, sensitive=("s", "x2")) if several else settings(n=600)
+    options = settings(n=600)
+    if "sensitive" in dict(recipe.task.options):  # an attribute of several columns
+        options = settings(n=600, sensitive=("s", "x2"))
     return replace(recipe, task=Task("synthetic", "text", recipe.task.protocol, options), epochs=2)
 
 
 def _small_unit(unit: Unit) -> Unit:
     named = {"n": _AT_MOST["n"], **dict(unit.settings)}
-    named |= {name: min(named[name], most) for name, most in _AT_MOST.items() if name in named}
-    named |= {name: value for name, value in _INSTEAD.items() if name in named}
+    for name in _AT_MOST.keys() & named.keys():
+        named[name] = min(named[name], _AT_MOST[name])
+    for name in _INSTEAD.keys() & named.keys():
+        named[name] = _INSTEAD[name]
     if named.get("dataset") in DATASETS:
         named["dataset"] = "synthetic"
     return replace(unit, settings=tuple(named.items()))
 
 
-#: The tables of each experiment, and the plan of each table, imported when it is called.
-EXPERIMENTS: dict[str, tuple[str, ...]] = {
-    name: tuple(tables)
-    for name, tables in groupby(homes(), key=lambda table: _short(homes()[table]))
-}
-PLANS: dict[str, Callable[[], Experiment]] = {
-    name: partial(lambda key: module_of(key).plan(), name) for name in homes()
-}
+def _plan_of(table: str) -> Experiment:
+    return module_of(table).plan()
+
+
+#: The plan of each table. Its module is imported when the plan is called.
+PLANS: dict[str, Callable[[], Experiment]] = {table: partial(_plan_of, table) for table in _HOMES}
 
 
 def plans_for(name: str, preset: str = "full", **restriction: Any) -> list[Experiment]:
@@ -229,15 +225,17 @@ def experiment_for(
         )
     if preset not in PRESETS:
         raise ValueError(f"preset is {preset!r}: choose one of {', '.join(PRESETS)}.")
-    experiment = smoke(PLANS[name]()) if preset == "smoke" else PLANS[name]()
+    experiment = PLANS[name]()
+    if preset == "smoke":
+        experiment = smoke(experiment)
     if not (protocols or datasets or methods or splits is not None):
         return experiment
     stacks = [job for job in experiment.jobs if isinstance(job, Stack)]
     chosen = stacks
     for what, asked, label in (
-        ("protocol", protocols, lambda stack: stack.recipe.task.protocol),
-        ("dataset", datasets, lambda stack: stack.recipe.task.dataset),
-        ("method", methods, lambda stack: stack.recipe.method),
+        ("protocol", protocols, _protocol_of),
+        ("dataset", datasets, _dataset_of),
+        ("method", methods, _method_of),
     ):
         known = {label(stack) for stack in stacks}
         unknown = sorted(set(asked or ()) - known)
@@ -246,12 +244,24 @@ def experiment_for(
             raise ValueError(
                 f"{name} ({preset}) has no {what} {', '.join(unknown)}: it has {there}."
             )
-        chosen = [stack for stack in chosen if not asked or label(stack) in asked]
-    most = max((len(stack.splits) for stack in stacks), default=0)
-    if splits is not None and not 1 <= splits <= most:
-        raise ValueError(
-            f"splits is {splits}: {name} ({preset}) has {f'1 to {most}' if most else 'none'}."
-        )
-    return replace(
-        experiment, jobs=tuple(replace(stack, splits=stack.splits[:splits]) for stack in chosen)
-    )
+        if asked:
+            chosen = [stack for stack in chosen if label(stack) in asked]
+    if splits is not None:
+        most = max((len(stack.splits) for stack in stacks), default=0)
+        if not 1 <= splits <= most:
+            there = f"1 to {most}" if most else "none"
+            raise ValueError(f"splits is {splits}: {name} ({preset}) has {there}.")
+        chosen = [replace(stack, splits=stack.splits[:splits]) for stack in chosen]
+    return replace(experiment, jobs=tuple(chosen))
+
+
+def _protocol_of(stack: Stack) -> str:
+    return stack.recipe.task.protocol
+
+
+def _dataset_of(stack: Stack) -> str:
+    return stack.recipe.task.dataset
+
+
+def _method_of(stack: Stack) -> str:
+    return stack.recipe.method

@@ -19,8 +19,12 @@ import sklearn
 import torch
 
 from frhsic_core.paper.claims.settings import provenance
-from frhsic_core.paper.experiments import experiment_for, running_example, synthetic_validation
-from frhsic_core.paper.experiments.cost import peers
+from frhsic_core.paper.experiments import (
+    experiment_for,
+    peers,
+    running_example,
+    synthetic_validation,
+)
 from frhsic_core.paper.runs.jobs import run_job
 from frhsic_core.paper.runs.plan import Stack, Unit
 from frhsic_core.paper.runs.stored import stored_rows

@@ -9,7 +9,7 @@ Units of part
 
 Each method of an epoch is timed in its plain form and in the library's. ``frhsic run cost_cpu`` measures one CPU
 thread, ``frhsic run cost_gpu`` a GPU, both into one table; ``--store FOLDER`` measures another machine than the one of
-the stored results. Other libraries are in :mod:`~frhsic_core.paper.experiments.cost.peers`.
+the stored results. Other libraries are in :mod:`~frhsic_core.paper.experiments.peers`.
 """
 
 from __future__ import annotations
