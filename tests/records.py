@@ -77,3 +77,13 @@ class Records:
             (self.folder / file).write_text(text + "\n", encoding="utf-8")
         wrong = differences(found, self.read(file)[part] if part else self.read(file), **tolerance)
         assert not wrong, "\n".join(wrong[:20])
+
+    def text(self, found: str, file: str, **tolerance: Any) -> None:
+        """Compare a text with a file, line by line; write it before if asked to."""
+        path = self.folder / file
+        if self.write:
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(found, encoding="utf-8")
+        before = path.read_text(encoding="utf-8").splitlines()
+        wrong = differences(found.splitlines(), before, **tolerance)
+        assert not wrong, "\n".join(wrong[:20])

@@ -153,7 +153,7 @@ def declared(*extras: str) -> set[str]:
         "frhsic-core"
     }
     imports = {"scikit-learn": "sklearn", "python-flint": "flint", "POT": "ot"}
-    with_them = {"joblib", "threadpoolctl"}  # scikit-learn needs them
+    with_them = {"joblib", "threadpoolctl", "jinja2"}  # scikit-learn and PyTorch need them
     return {imports.get(name, name.replace("-", "_")) for name in names} - FIVE - with_them
 
 

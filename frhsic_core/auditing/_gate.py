@@ -11,15 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from frhsic_core._choices import one_of
-from frhsic_core.auditing._results import (
-    MEASURES,
-    AttributeAudit,
-    at_most,
-    number,
-    percent,
-    short,
-)
+from frhsic_core.auditing._results import MEASURES, AttributeAudit
 from frhsic_core.auditing._rows import LeftOut
+from frhsic_core.auditing._words import at_most, number, percent, short
 from frhsic_core.bounds import DependenceBound
 
 Audit = Any  # the result as a whole; its module imports this one

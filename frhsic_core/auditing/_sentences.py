@@ -12,16 +12,8 @@ from typing import Any
 import numpy as np
 
 from frhsic_core.auditing._curves import certain_difference, extremes, largest_gap
-from frhsic_core.auditing._results import (
-    KHGR_RIDGE,
-    PERMUTATIONS,
-    AttributeAudit,
-    Measure,
-    at_most,
-    number,
-    percent,
-    short,
-)
+from frhsic_core.auditing._results import KHGR_RIDGE, PERMUTATIONS, AttributeAudit, Measure
+from frhsic_core.auditing._words import at_most, number, percent, short
 from frhsic_core.conditional._curve import Curve
 from frhsic_core.registry import labels
 

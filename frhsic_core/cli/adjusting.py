@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from frhsic_core.auditing._report import change_report
+from frhsic_core.auditing.changes import change_report
 from frhsic_core.inputs.columns import as_columns
 from frhsic_core.remedies.scores import ScoreAdjuster, other_half
 

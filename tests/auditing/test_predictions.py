@@ -15,9 +15,9 @@ from scipy.stats import binomtest
 from frhsic_core import audit, gdp_bound, gdp_curve
 from frhsic_core.auditing import Audit, gdp_score
 from frhsic_core.auditing._curves import largest_gap
-from frhsic_core.auditing._report import escape_markdown
-from frhsic_core.auditing._results import at_most, clean, number
 from frhsic_core.auditing._statistics import residuals, sample_rows
+from frhsic_core.auditing._templates import escape_markdown, fill_html, fill_markdown
+from frhsic_core.auditing._words import at_most, number
 from frhsic_core.inputs.columns import CATEGORIES, Column, as_column, read_columns
 
 
@@ -236,8 +236,15 @@ def test_inside_a_metric_frame(data: pd.DataFrame) -> None:
 
 
 def test_text_of_the_data_is_escaped() -> None:
-    assert escape_markdown("<img>|`x`\n*a*") == "\\<img\\>\\|\\`x\\` \\*a\\*"
-    assert clean('é<"\n\x00\x7f\ufffe\ud800') == "é&lt;&quot;" + 5 * "\ufffd"
+    escaped = "\\<img\\>\\|\\`x\\` \\*a\\*"
+    assert escape_markdown("<img>|`x`\n*a*") == escaped
+    empty = dict.fromkeys(("verdicts", "attributes", "all_rows", "table"), ())
+    card = fill_markdown(
+        "card.md", title="<img>|`x`\n*a*", origin={"file": "a*b"}, marks={}, limits="", **empty
+    )
+    assert card.startswith(f"## {escaped}\n\n- **file**: a\\*b\n")
+    page = fill_html("page.html", title='é<"\n\x00\x7f\ufffe\ud800')
+    assert f"<title>é&lt;&#34;{5 * chr(0xFFFD)}</title>" in page
 
 
 def test_labels_on_a_scale_are_no_classes(data: pd.DataFrame) -> None:

@@ -13,8 +13,9 @@ from scipy.spatial.distance import pdist, squareform
 
 from frhsic_core import audit, gdp, gdp_curve
 from frhsic_core.auditing._curves import largest_gap
-from frhsic_core.auditing._results import curve_svg, number, percent
+from frhsic_core.auditing._pictures import curve_svg
 from frhsic_core.auditing._sentences import difference
+from frhsic_core.auditing._words import number, percent
 
 NAMES = ("ages", "incomes", "five values", "weighted", "many values")
 

@@ -1,4 +1,8 @@
-"""Whole reports are those on record: every sentence and mark exactly, every number up to one unit of its last digit."""
+"""Whole reports are those in ``golden``: every word exactly, every number up to one unit of its last digit.
+
+``pytest --record tests/auditing/test_recorded.py`` writes the files again. They are what a reader gets, one element of
+the page on a line: read the difference.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +20,9 @@ from sklearn import config_context
 
 from frhsic_core import __version__, audit, audit_representation
 from frhsic_core.auditing import Audit, _measuring, _statistics
-from frhsic_core.auditing._report import change_report
-from frhsic_core.auditing._results import _Frame, number, percent, short, ticks
+from frhsic_core.auditing._pictures import Frame, ticks
+from frhsic_core.auditing._words import number, percent, short
+from frhsic_core.auditing.changes import change_report
 from frhsic_core.inputs.columns import Column, far_codes
 from frhsic_core.inputs.files import read_table
 
@@ -178,7 +183,7 @@ def words(table: pd.DataFrame) -> str:
         lines += [
             far_codes(np.array([*some, *codes]), "age") for some in (ages, ages[:10], ages[:9])
         ]
-    frames = (_Frame((2.0, 2.0), (1.0, 1.0)), _Frame((-2.0, 3.0), (0.0, 1.0)))
+    frames = (Frame((2.0, 2.0), (1.0, 1.0)), Frame((-2.0, 3.0), (0.0, 1.0)))
     return "\n".join(
         [
             *lines,
@@ -204,8 +209,8 @@ CASES = {
 }
 
 
-def report(name: str) -> list[str]:
-    """Return the lines of the page without its style, one element on a line, and of the Markdown."""
+def report(name: str) -> dict[str, str]:
+    """Return the files of a case: the page without its style, one element on a line, and the card; or a text."""
     generator = np.random.default_rng(7)
     table = pd.DataFrame(
         {"age": generator.integers(18, 80, 150).astype(float), "skill": generator.normal(size=150)}
@@ -214,12 +219,20 @@ def report(name: str) -> list[str]:
     table["score"] = (1 / (1 + np.exp(-table["skill"] - 0.03 * (table["age"] - 45)))).round(3)
     table["hired"] = (generator.random(150) < table["score"]).astype(int)
     found = CASES[name](table)
-    if isinstance(found, Audit):
-        found = replace(found, provenance={"date": "2026-01-02"} | found.provenance)
-        found = (found.to_html() + "\n" + found.to_markdown()).replace(__version__, "VERSION")
-    return (
-        re.sub(r"<style>.*?</style>", "", found, flags=re.DOTALL).replace("><", ">\n<").split("\n")
-    )
+    if isinstance(found, str):
+        return {f"{name}.txt": by_element(found)}
+    found = replace(found, provenance={"date": "2026-01-02"} | found.provenance)
+    return {
+        f"{name}.html": by_element(found.to_html()).replace(__version__, "VERSION"),
+        f"{name}.md": found.to_markdown().replace(__version__, "VERSION"),
+    }
+
+
+def by_element(page: str) -> str:
+    """Return a page without its style and without empty lines, one element on a line."""
+    plain = re.sub(r"<style>.*?</style>", "", page, flags=re.DOTALL).replace("><", ">\n<")
+    lines = [line.strip() for line in plain.splitlines()]
+    return "\n".join(line for line in lines if line) + "\n"
 
 
 def last_digit(a: str, b: str) -> bool:
@@ -234,4 +247,5 @@ def last_digit(a: str, b: str) -> bool:
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_report_is_the_recorded_one(name: str, recorded: Records) -> None:
-    recorded(report(name), "reports.json", part=name, texts=last_digit)
+    for file, text in report(name).items():
+        recorded.text(text, f"golden/{file}", texts=last_digit)
