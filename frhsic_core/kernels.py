@@ -614,6 +614,34 @@ def with_bandwidths(kernel: Kernel, change: Callable[[float | Tensor], float | T
     )  # of the user's own
 
 
+def bandwidths_of(kernel: Kernel) -> list[Tensor] | None:
+    """Return the tensors among the bandwidths of a kernel; ``None`` for a kernel of the user's own.
+
+    What shapes the Gram matrix of a kernel of this library, beside the sample, are its bandwidths.
+    A kernel of the user's own may have other parameters.
+
+    Examples
+    --------
+    >>> bandwidths_of(Product([Gaussian(torch.tensor(2.0)), Gaussian(1.0), Categorical()]))
+    [tensor(2.)]
+    """
+    kind = type(kernel)
+    if isinstance(kernel, Product) and kind is Product:
+        every: list[Tensor] = []
+        for factor in kernel.factors:
+            own = bandwidths_of(factor)
+            if own is None:
+                return None
+            every += own
+        return every
+    if kind not in KERNELS.values():
+        return None
+    bandwidth = getattr(kernel, "bandwidth", None)
+    if isinstance(bandwidth, Tensor):
+        return [bandwidth]
+    return []
+
+
 def resolve_kernel(
     kernel: Kernel | str | None,
     x: Tensor,

@@ -11,11 +11,6 @@ With the centered features φ̃, ψ̃ and weights p, and M = Σ_i p_i φ̃_i ψ�
 the gradient, and the sums of the tests are sums over rows of the same thin matrices. They are visited in blocks, so
 that nothing of size n × r is stored. The result differs from the sum over all pairs by about 1e-12 of its value; the
 tests ask for 1e-10.
-
-A Laplacian kernel and a distance are not smooth, but sums over all pairs of rows of two columns take O(n log² n) time.
-The rows are sorted by x and halved again and again. For a row i of an upper half the sum over the rows j of the lower
-half is a sum over sorted y, because x_i > x_j is known: of |y_i − y_j| times a linear function (Huo and Székely, 2016),
-or of exp(−|y_i − y_j|/τ), which a recursion along y adds up. All results are exact up to rounding.
 """
 
 from __future__ import annotations
@@ -29,13 +24,10 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
-from torch.nn.functional import pad
 
 from frhsic_core._arrays import recomputed, spaced_rows
-from frhsic_core.joint.contraction import from_sums, sum_factors
 from frhsic_core.kernels import (
     Categorical,
-    Distance,
     Gaussian,
     InverseMultiquadric,
     Kernel,
@@ -45,9 +37,8 @@ from frhsic_core.kernels import (
     Product,
 )
 
-# From this many rows thin matrices are faster than two Gram matrices, and so are sorted columns for distances.
+# From this many rows thin matrices are faster than two Gram matrices.
 THIN_ROWS = 768
-SORTED_ROWS = 256
 # No factor has more columns than this, nor more than an eighth of the rows.
 LARGEST_RANK = 512
 _UNIT_DIAGONAL = (Gaussian, MultiScale, Laplacian, InverseMultiquadric, Categorical)
@@ -65,7 +56,6 @@ _EIGENVALUE = 1e-14
 _ROUNDING = 1e-15  # coefficients below this share of the largest one are rounding
 _FEW_PAIRS = 12  # features whose products are listed one by one
 _BLOCK = 2**13  # rows whose features are held at once
-_DIRECT = 32  # rows of the smallest parts of a sorted column, whose pairs are compared directly
 
 
 @dataclass(frozen=True)
@@ -164,30 +154,50 @@ def factor(kernel: Kernel, x: Tensor) -> Factor | None:
     """
     most = min(LARGEST_RANK, len(x) // 8)
     if isinstance(kernel, Linear):
-        eye = torch.eye(x.shape[1], dtype=x.dtype, device=x.device)
-        return Factor(eye, lambda rows: rows) if x.shape[1] <= most else None
+        return _columns_themselves(x, most)
     if x.shape[1] == 1 and isinstance(kernel, Gaussian | InverseMultiquadric | MultiScale):
-        low, high = x.aminmax()
-        half = 0.5 * (high - low)
-        # About nine degrees for each bandwidth in half the range are needed: fewer than six never suffice.
-        narrow = float(kernel.bandwidth) * (0.25 if isinstance(kernel, MultiScale) else 1.0)
-        if 6.0 * float(half) <= most * narrow:
-            found = interpolated(lambda t: kernel(half * t.unsqueeze(-1)), low, high, most=most)
-            if found is not None:
-                return found
-    # The decomposition below needs k(x, x) = 1.
-    parts = kernel.factors if isinstance(kernel, Product) else (kernel,)
-    if not all(isinstance(part, _UNIT_DIAGONAL) for part in parts):
+        found = _on_interval(kernel, x, most)
+        if found is not None:
+            return found
+    if not _has_unit_diagonal(kernel):
         return None
     if x.shape[1] > FEW_COLUMNS and not isinstance(kernel, Categorical | Product):
         return None
-    if (
-        x.shape[1] == 1
-        and not isinstance(kernel, Categorical)
-        and len(x[: 8 * most].unique()) > most
-    ):
-        return None  # the interpolation has failed already, and there are more values than a factor may have columns
+    if x.shape[1] == 1 and not isinstance(kernel, Categorical):
+        # The interpolation has failed: only a column of few values can have a small rank.
+        values = x[: 8 * most].unique()
+        if len(values) > most:
+            return None
     return _pivoted(kernel, x, most=most)
+
+
+def _columns_themselves(x: Tensor, most: int) -> Factor | None:
+    """Return the features of the linear kernel."""
+    columns = x.shape[1]
+    if columns > most:
+        return None
+    return Factor(torch.eye(columns, dtype=x.dtype, device=x.device), lambda rows: rows)
+
+
+def _on_interval(
+    kernel: Gaussian | InverseMultiquadric | MultiScale, x: Tensor, most: int
+) -> Factor | None:
+    """Interpolate a smooth kernel between the smallest and the largest number of a column."""
+    low, high = x.aminmax()
+    half = 0.5 * (high - low)
+    narrowest = float(kernel.bandwidth)
+    if isinstance(kernel, MultiScale):
+        narrowest = narrowest * 0.25
+    # About nine degrees for each bandwidth in half the range are needed: fewer than six never suffice.
+    if 6.0 * float(half) > most * narrowest:
+        return None
+    return interpolated(lambda t: kernel(half * t.unsqueeze(-1)), low, high, most=most)
+
+
+def _has_unit_diagonal(kernel: Kernel) -> bool:
+    """Return whether k(x, x) = 1, which the pivoted decomposition needs."""
+    parts = kernel.factors if isinstance(kernel, Product) else (kernel,)
+    return all(isinstance(part, _UNIT_DIAGONAL) for part in parts)
 
 
 def interpolated(
@@ -197,38 +207,51 @@ def interpolated(
 
     The number of nodes doubles until the last coefficients are rounding. ``centered`` leaves the constant out.
     """
-    middle, half = 0.5 * (low + high), 0.5 * (high - low)
+    middle = 0.5 * (low + high)
+    half = 0.5 * (high - low)
     first = 1 if centered else 0
     if not bool(half > 0):
-        return Factor(
-            low.new_zeros(1, 0), lambda x: 0.0 * x
-        )  # keeps the graph: a collapsed Z has a gradient
+        # Zero times the rows keeps the graph: a collapsed Z has a gradient.
+        return Factor(low.new_zeros(1, 0), lambda x: 0.0 * x)
 
     def functions(count: int, x: Tensor) -> Tensor:
         return _polynomials((x[:, 0] - middle) / half, first, count)
 
     nodes = 16
     while nodes <= 2 * most:
-        # T_k at the nodes is the cosine of whole multiples of π/2m, which are reduced before they are rounded.
-        multiple = torch.outer(torch.arange(nodes), 2 * torch.arange(nodes) + 1) % (4 * nodes)
-        transform = torch.cos(multiple.to(low) * (0.5 * math.pi / nodes))
-        table = gram(transform[1])
-        transform = transform * (2.0 / nodes)
-        transform[0] *= 0.5
-        table = transform @ table @ transform.mT
-        size = table.abs().amax(-1)
+        coefficients = _chebyshev_coefficients(gram, nodes, like=low)
+        size = coefficients.abs().amax(-1)
         rounding = _ROUNDING * size.amax()
-        if bool((size[-(nodes // 8) :] <= rounding).all()):
+        last = size[-(nodes // 8) :]
+        if bool((last <= rounding).all()):
             degrees = int((size > rounding).nonzero().amax()) + 1
             if degrees > most:
                 return None
-            values, vectors = torch.linalg.eigh(table[first:degrees, first:degrees])
-            kept = values > _EIGENVALUE * values[-1:]  # the largest, if there is any
-            return Factor(
-                vectors[:, kept] * values[kept].sqrt(), partial(functions, degrees - first)
-            )
+            root = _root(coefficients[first:degrees, first:degrees])
+            return Factor(root, partial(functions, degrees - first))
         nodes *= 2
     return None
+
+
+def _chebyshev_coefficients(
+    gram: Callable[[Tensor], Tensor], nodes: int, *, like: Tensor
+) -> Tensor:
+    """Return A with k(x, y) = Σ_ab A_ab T_a(x) T_b(y), from the matrix of the kernel at Chebyshev nodes."""
+    # T_k at the nodes is the cosine of whole multiples of π/2m, which are reduced before they are rounded.
+    multiple = torch.outer(torch.arange(nodes), 2 * torch.arange(nodes) + 1) % (4 * nodes)
+    polynomials = torch.cos(multiple.to(like) * (0.5 * math.pi / nodes))
+    table = gram(polynomials[1])
+    transform = polynomials * (2.0 / nodes)
+    transform[0] *= 0.5
+    return transform @ table @ transform.mT
+
+
+def _root(matrix: Tensor) -> Tensor:
+    """Return R with RRᵀ equal to a non-negative matrix, without directions that are rounding."""
+    values, vectors = torch.linalg.eigh(matrix)
+    largest = values[-1:]  # none of an empty matrix
+    kept = values > _EIGENVALUE * largest
+    return vectors[:, kept] * values[kept].sqrt()
 
 
 def pivoted_cholesky(
@@ -384,225 +407,3 @@ def squared_factor(features: Factor, x: Tensor) -> Factor | None:
         return (centered @ centered.mT).square()
 
     return interpolated(gram, x.amin(), x.amax(), most=2 * LARGEST_RANK, centered=False)
-
-
-# Sums over all pairs of rows of two columns --------------------------------------------------------------------------
-
-
-def sums_of_distances(x: Tensor) -> Tensor:
-    """Return Σ_j |x_i − x_j| for each i, from sorted numbers and their partial sums."""
-    ordered, order = x.sort()
-    n = len(x)
-    place = torch.arange(n, dtype=x.dtype, device=x.device)
-    sums = (2.0 * place - n + 1.0) * ordered + ordered.sum() - 2.0 * ordered.cumsum(0) + ordered
-    return torch.empty_like(x).index_copy_(0, order, sums)
-
-
-def sum_of_products(x: Tensor, y: Tensor) -> Tensor:
-    """Return Σ_ij |x_i − x_j||y_i − y_j|.
-
-    For a row of an upper half four partial sums are enough, over the rows of the lower half with smaller y.
-
-    Examples
-    --------
-    >>> sum_of_products(torch.tensor([0.0, 1.0, 3.0]), torch.tensor([2.0, 1.0, 1.0])).item()
-    8.0
-    """
-
-    def across(weight: Tensor, left: Tensor, right: Tensor, upper: Tensor) -> Tensor:
-        lower = torch.where(upper, 0.0, weight)
-        below = torch.stack([lower, lower * left, lower * right, lower * left * right]).cumsum(-1)
-        one, of_x, of_y, of_both = 2.0 * below - below[..., -1:]  # smaller minus larger y
-        inner = left * right * one - right * of_x - left * of_y + of_both
-        return (inner * (weight * upper)).sum()
-
-    return _over_pairs(x, y, torch.ones_like(x), torch.mul, across)
-
-
-def laplacian_sum(x: Tensor, y: Tensor, weights: Tensor, sigma: float, tau: float) -> Tensor:
-    """Return Σ_ij w_i w_j exp(−|x_i − x_j|/σ) exp(−|y_i − y_j|/τ), in O(n log² n) time.
-
-    Examples
-    --------
-    >>> x = torch.tensor([0.0, 1.0])
-    >>> bool((laplacian_sum(x, x, torch.ones(2), 1.0, 1.0) - 2 - 2 * torch.exp(torch.tensor(-2.0))).abs() < 1e-6)
-    True
-    """
-
-    def across(weight: Tensor, left: Tensor, right: Tensor, upper: Tensor) -> Tensor:
-        # From the largest x of the lower half, so that no exponent is positive.
-        middle = torch.where(upper, -torch.inf, left).amax(-1, keepdim=True)
-        size = weight * torch.exp(-(left - middle).abs() / sigma)
-        found = laplacian_times(right, torch.where(upper, 0.0, size), tau)
-        return (torch.where(upper, size, 0.0) * found).sum()
-
-    return _over_pairs(x, y, weights, lambda a, b: torch.exp(-(a / sigma + b / tau)), across)
-
-
-def _over_pairs(
-    x: Tensor,
-    y: Tensor,
-    weights: Tensor,
-    direct: Callable[[Tensor, Tensor], Tensor],
-    across: Callable[[Tensor, Tensor, Tensor, Tensor], Tensor],
-) -> Tensor:
-    """Return the weighted sum over all pairs of rows of ``direct``, a function of both distances.
-
-    ``across`` is the sum over the pairs of a lower and an upper half, for parts ``(parts, width)`` sorted by y: their
-    weights, x and y, and which rows are in the upper half.
-    """
-    n = len(x)
-    order = torch.argsort(x)
-    size = _DIRECT
-    while size < n:
-        size *= 2
-    rows = x.new_zeros(3, size)  # those that fill the last part have weight zero
-    for row, values in zip(rows, (weights, x, y), strict=True):
-        row[:n] = values[order]
-    rows[1, n:] = rows[1, n - 1]
-    total = x.new_zeros(())
-    for part in rows.view(3, -1, _DIRECT).split(2**8, dim=1):
-        weight, *columns = part.unbind()
-        values = direct(
-            *((column.unsqueeze(-1) - column.unsqueeze(-2)).abs_() for column in columns)
-        )
-        total += ((values @ weight.unsqueeze(-1)).squeeze(-1) * weight).sum()
-    place = torch.argsort(rows[2]).unsqueeze(0)
-    while place.shape[1] > _DIRECT:  # a stable split leads from one level to the next
-        half = place.shape[1] // 2
-        upper = (place & half) != 0
-        weight, left, right = (row[place] for row in rows)
-        total += 2.0 * across(weight, left, right, upper)
-        place = torch.stack([place[~upper].view(-1, half), place[upper].view(-1, half)], 1).view(
-            -1, half
-        )
-    return total
-
-
-def laplacian_times(x: Tensor, v: Tensor, sigma: float) -> Tensor:
-    """Return Σ_j exp(−|x_i − x_j|/σ) v_j for sorted x ``(..., n)`` and v whose last dimensions are those of x.
-
-    The recursion h_i = exp(−(x_i − x_(i−1))/σ) h_(i−1) + v_i runs along the rows in both directions. It is computed by
-    doubling: after k steps h_i holds the sum over 2^k rows.
-    """
-    decay = torch.exp(-x.diff(dim=-1) / sigma)
-    start = torch.zeros_like(x[..., :1])
-    forward = _recursion(v, torch.cat([start, decay], -1))
-    backward = _recursion(v.flip(-1), torch.cat([start, decay.flip(-1)], -1)).flip(-1)
-    return forward + backward - v
-
-
-def _recursion(v: Tensor, decay: Tensor) -> Tensor:
-    step = 1
-    while step < v.shape[-1] and bool(decay.any()):
-        v = v + decay * pad(v[..., :-step], (step, 0))
-        decay = decay * pad(decay[..., :-step], (step, 0))
-        step *= 2
-    return v
-
-
-# HSIC without Gram matrices ------------------------------------------------------------------------------------------
-
-
-def thin_hsic(
-    z: Tensor,
-    s: Tensor,
-    kernel_z: Kernel,
-    kernel_s: Kernel,
-    row_weights: Tensor | None = None,
-    *,
-    estimator: str = "biased",
-) -> Tensor | None:
-    """Return HSIC of one pair of samples in O(n r²) time and float64, or ``None`` if a rank is too large.
-
-    The sums of φ̃ and ψ̃ are zero, so that the means may be constants of the gradient of the biased form. The unbiased
-    form does not change when functions of one argument are added to the kernel, so K may be Φ̃Φ̃ᵀ: without its diagonal
-    the sum of row i is φ̃_i·Σφ̃ − |φ̃_i|². Products of two sums that are zero are left out.
-
-    The result is differentiable in samples of one column, unless the kernel is Laplacian or a distance, and never in a
-    bandwidth. The parameters are those of ``joint.contraction.dependence``.
-
-    Examples
-    --------
-    >>> x = torch.linspace(0, 1, 2000, dtype=torch.float64)[:, None]
-    >>> kernel = Gaussian(0.3)
-    >>> thin = thin_hsic(x, x.sin(), kernel, kernel)
-    >>> from frhsic_core.joint.contraction import dependence
-    >>> bool((thin / dependence(x, x.sin(), kernel_z=kernel, kernel_s=kernel) - 1).abs() < 1e-12)
-    True
-    """
-    weights = None if row_weights is None else row_weights.double()
-    pair = thin_pair(z, s, kernel_z, kernel_s, weights)
-    if pair is None:
-        return _from_sorted_columns(z, s, kernel_z, kernel_s, weights, estimator)
-    total = pair.weights.sum()
-    if estimator == "biased":
-        return (pair.product() / total).square().sum()
-
-    def sums(phi: Tensor, psi: Tensor, weights: Tensor) -> tuple[Tensor, ...]:
-        d, e = (x.square().sum(-1, keepdim=True) for x in (phi, psi))
-        own, other, weighted = (x * weights for x in (phi, psi, d))
-        both = (weighted * e).sum(), weighted.sum(), (e * weights).sum()
-        return own.mT @ psi, own.sum(0), (e * own).sum(0), other.sum(0), (d * other).sum(0), *both
-
-    cross, a, with_a, b, with_b, both, d, e = pair.over_rows(sums)
-    share, grand, scale = sum_factors(total, estimator)
-    inner = both - a @ with_a - b @ with_b
-    return (cross.square().sum() - both - 2.0 * share * inner + grand * d * e) * scale
-
-
-def _from_sorted_columns(
-    z: Tensor, s: Tensor, kernel_z: Kernel, kernel_s: Kernel, weights: Tensor | None, estimator: str
-) -> Tensor | None:
-    """Return HSIC of two columns with distances, or with one Laplacian kernel and another or one of small rank.
-
-    Both take O(n log² n) time at most, and give no gradient. ``None`` if this does not serve.
-    """
-    gradient = torch.is_grad_enabled() and (z.requires_grad or s.requires_grad)
-    if gradient or z.shape[1] > 1:
-        return None
-    if (
-        isinstance(kernel_z, Distance)
-        and isinstance(kernel_s, Distance)
-        and s.shape[1] == 1
-        and weights is None
-    ):
-        x, y = (column[:, 0].double() - column.double().mean() for column in (z, s))
-        # A column with itself: Σ_ij (x_i − x_j)² = 2n Σ_i x_i² of the centred column.
-        product = 2.0 * len(x) * x.square().sum() if s is z else sum_of_products(x, y)
-        rows = sums_of_distances(x)
-        other = rows if s is z else sums_of_distances(y)
-        return 0.25 * from_sums(product, rows, other, torch.ones_like(x), estimator=estimator)
-    if not isinstance(kernel_z, Laplacian):
-        z, s, kernel_z, kernel_s = s, z, kernel_s, kernel_z
-    if not isinstance(kernel_z, Laplacian) or z.shape[1] > 1 or len(z) < THIN_ROWS:
-        return None
-    order = z[:, 0].argsort()
-    x, y = z[order, 0].double(), s[order].double()
-    p = (
-        torch.full_like(x, 1.0 if estimator == "unbiased" else 1.0 / len(x))
-        if weights is None
-        else weights[order]
-    )
-    sigma = float(kernel_z.bandwidth)
-    rows_k = laplacian_times(x, p, sigma)
-    if isinstance(kernel_s, Laplacian) and y.shape[1] == 1:
-        tau = float(kernel_s.bandwidth)
-        sorted_y, place = y[:, 0].sort()
-        rows_l = torch.empty_like(p).index_copy_(0, place, laplacian_times(sorted_y, p[place], tau))
-        product = laplacian_sum(x, y[:, 0], p, sigma, tau)
-        diagonal = torch.ones_like(p)
-    else:
-        features = factor(kernel_s, y)
-        if features is None:
-            return None
-        psi = features(y)
-        psi = psi - (p @ psi) / p.sum()
-        product = torch.stack(
-            [(part * laplacian_times(x, part, sigma)).sum() for part in (psi.mT * p).split(8)]
-        ).sum()
-        rows_l = torch.zeros_like(p)  # the weighted features sum to zero
-        diagonal = psi.square().sum(-1)
-    if estimator == "unbiased":
-        product, rows_k, rows_l = product - p @ diagonal, rows_k - 1.0, rows_l - diagonal
-    return from_sums(product, rows_k, rows_l, p, estimator=estimator)

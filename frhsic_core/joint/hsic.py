@@ -1,52 +1,24 @@
 """The Hilbert–Schmidt independence criterion: biased, unbiased, normalized, with distances, and as a loss.
 
-HSIC(Z, S) = ‖μ_ZS − μ_Z ⊗ μ_S‖² (Definition 2.1, ``def:hsic``). Every estimator is one centered Gram matrix and one
-elementwise product (``joint.contraction``); the product of four n × n matrices is never formed. Where
-two matrices do not fit into memory, blocks of them are visited once forward and once backward.
+HSIC(Z, S) = ‖μ_ZS − μ_Z ⊗ μ_S‖² (Definition 2.1, ``def:hsic``). What a user passes becomes a problem
+(``joint.problem``), and the first engine that serves computes it (``joint.engines``).
 """
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Iterator
-from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from frhsic_core._arrays import (
-    DENSE_ROWS,
-    ArrayLike,
-    as_pair,
-    fits_memory,
-    read_mixed,
-    recomputed,
-    require_memory,
-    require_value,
-    row_weights,
-    same_kind,
-)
+from frhsic_core._arrays import ArrayLike, as_pair, require_value, same_kind
 from frhsic_core._choices import one_of
-from frhsic_core.joint.contraction import (
-    ESTIMATORS,
-    dependence,
-    from_sums,
-    inverse_root,
-    smallest_own,
-)
-from frhsic_core.joint.factors import FEW_COLUMNS, SORTED_ROWS, THIN_ROWS, thin_hsic
-from frhsic_core.kernels import (
-    Distance,
-    Kernel,
-    from_the_mean,
-    resolve_kernel,
-    with_bandwidths,
-    without_units,
-)
+from frhsic_core.joint.contraction import ESTIMATORS
+from frhsic_core.joint.engines import solve
+from frhsic_core.joint.problem import read_problem
+from frhsic_core.kernels import Distance, Kernel
 
 FORMS = ("biased", "unbiased", "normalized")
-CHUNK = 2048  # rows of a block of a matrix that is not held whole
 
 
 @same_kind
@@ -76,7 +48,7 @@ def hsic(
     Two columns of numbers, such as a score and an age, take O(n r²) time and O(n) memory, where r is the numerical rank
     of the Gram matrices, a few tens at bandwidths near the median; so do categories and a few columns. Laplacian
     kernels and distances of one column take O(n log² n). The relative error is below 1e-10 (see
-    ``joint.factors``).
+    ``joint.engines``, which lists all ways and when they serve).
 
     Otherwise O(n²(d + p)) time, with O(n²) memory up to 4,096 rows. Above that, or where whole matrices do not fit into
     memory, the sum over all pairs goes block by block in O(n) memory; on a GPU with Triton fused kernels do it. Kernels
@@ -141,220 +113,33 @@ def criterion(
     sample_weight: ArrayLike | None = None,
     check_finite: bool = True,
 ) -> Tensor:
-    """Return HSIC or its normalized form by the fastest engine that serves; parameters as in :func:`hsic`.
+    """Return HSIC or its normalized form by the first engine that serves; parameters as in :func:`hsic`."""
+    problem = read_problem(
+        z,
+        s,
+        kernel_z=kernel_z,
+        kernel_s=kernel_s,
+        estimator=estimator,
+        normalized=normalized,
+        mask=mask,
+        sample_weight=sample_weight,
+        check_finite=check_finite,
+    )
+    value = solve(problem)
+    assert value is not None  # the last engine serves every problem
+    value = _in_range(value.to(problem.z.dtype), estimator, normalized)
+    if not check_finite:
+        return value
+    return require_value(value, "normalized_hsic" if normalized else "hsic")
 
-    These are thin matrices or sorted columns, then whole matrices if they are small, then fused kernels on a GPU, and
-    blocks of the matrices otherwise. Only whole matrices give the gradient in a bandwidth that is learned.
-    """
-    s, categorical = read_mixed(s)
-    unbiased = estimator == "unbiased"
-    z, s = as_pair(z, s, check_finite=check_finite, min_rows=4 if unbiased else 1)
-    kernel_z = resolve_kernel(kernel_z, z, name="kernel_z")
-    kernel_s = resolve_kernel(kernel_s, s, name="kernel_s", categorical=categorical)
-    weights = row_weights(z, mask, sample_weight)
-    if unbiased and weights is not None:
-        if sample_weight is not None:
-            raise ValueError(
-                "sample_weight needs estimator='biased': the unbiased form exists for masks only."
-            )
-        weights = (weights > 0).to(z.dtype)
-        if bool((weights.sum(-1) < 4).any()):
-            raise ValueError(
-                f"mask keeps {int(weights.sum(-1).min())} rows: the unbiased estimator needs at least 4."
-            )
-    z = from_the_mean(z, kernel_z)
-    s = from_the_mean(s, kernel_s)
+
+def _in_range(value: Tensor, estimator: str, normalized: bool) -> Tensor:
+    """Return the value, without what rounding has put beyond the range of its form."""
     if normalized:
-        # A ratio has no units; those of a kernel without a bandwidth would leave the range.
-        z = without_units(z, kernel_z)
-        s = without_units(s, kernel_s)
-    n, dtype = z.shape[-2], z.dtype
-    sides: dict[str, Any] = {"kernel_z": kernel_z, "kernel_s": kernel_s, "row_weights": weights}
-    entry = one_entry(z, s, **sides)
-    learned = entry.requires_grad
-    enough = n >= (SORTED_ROWS if isinstance(kernel_z, Distance) else THIN_ROWS)
-    wide = any(
-        hasattr(k, "bandwidth") and x.shape[-1] > FEW_COLUMNS
-        for k, x in ((kernel_z, z), (kernel_s, s))
-    )
-    value: Tensor | None = None
-    if learned:
-        advice = "A learned bandwidth needs whole matrices: pass a random subset of the rows."
-        require_memory(z, n, batch=entry.numel(), copies=12, advice=advice)
-    elif enough and not wide:
-        value = each_element(
-            partial(thin_hsic, estimator=estimator), z, s, **sides, normalized=normalized
-        )
-    if value is None and (
-        learned or (n <= DENSE_ROWS and fits_memory(z, 6 * n * n * entry.numel()))
-    ):
-        value = dependence(z, s, **sides, estimator=estimator, normalized=normalized)
-    if value is None and z.is_cuda and not normalized:
-        from frhsic_core.joint.fused import can_fuse, fused_hsic
-
-        if can_fuse(z, s, kernel_z, kernel_s):
-            value = each_element(partial(fused_hsic, estimator=estimator), z, s, **sides)
-            if (
-                value is None
-            ):  # a kernel far from the scale of the sample needs more digits than the fused kernels have
-                z, s = z.double(), s.double()
-    if value is None:
-        value = each_element(
-            partial(streamed_hsic, estimator=estimator), z, s, **sides, normalized=normalized
-        )
-    assert value is not None
-    value = value.to(dtype)
-    if normalized or not unbiased:
-        value = value.clamp(-1.0 if unbiased else 0.0, 1.0 if normalized else None)
-    return (
-        require_value(value, "normalized_hsic" if normalized else "hsic") if check_finite else value
-    )
-
-
-def streamed_hsic(
-    z: Tensor,
-    s: Tensor,
-    kernel_z: Kernel,
-    kernel_s: Kernel,
-    row_weights: Tensor | None = None,
-    *,
-    estimator: str = "biased",
-) -> Tensor:
-    """Return the exact HSIC of one pair of samples in O(n(d + p) + CHUNK²) memory and O(n²(d + p)) time, in float64.
-
-    With row weights p (1/n each unless given), k_i = Σ_j p_j K_ij and l_i alike,
-
-        HSIC_b = Σ_ij p_i p_j K_ij L_ij + (Σ_i p_i k_i)(Σ_i p_i l_i) − 2 Σ_i p_i k_i l_i.
-
-    The three sums cancel, so they are accumulated in float64 whatever the dtype of the data. Both matrices are
-    symmetric: only blocks on and above the diagonal are computed.
-
-    The result is differentiable in samples, not in bandwidths. Blocks are computed in the dtype of the data and summed
-    in float64; with a gradient each block is computed again in the backward pass. The parameters are those of
-    ``joint.contraction.dependence``.
-
-    Examples
-    --------
-    >>> from frhsic_core import Gaussian
-    >>> z = torch.linspace(0, 1, 50, dtype=torch.float64)[:, None]
-    >>> kernel = Gaussian(0.3)
-    >>> streamed = streamed_hsic(z, z**2, kernel, kernel)
-    >>> bool((streamed - hsic(z, z**2, kernel_z=kernel, kernel_s=kernel)).abs() < 1e-15)
-    True
-    """
-    dtype = z.dtype
-    weight = 1.0 if estimator == "unbiased" else 1.0 / len(z)
-    p = (
-        torch.full_like(z[:, 0], weight, dtype=torch.float64)
-        if row_weights is None
-        else row_weights.double()
-    )
-    kernels = kernel_z, kernel_s
-    # HSIC does not depend on an offset. With one of the kernel's values all blocks of a constant sample are zero.
-    offsets = [
-        kernel(x[:1], x[-1:]).detach().double() for kernel, x in zip(kernels, (z, s), strict=True)
-    ]
-
-    def block(p_left: Tensor, p_right: Tensor, *samples: Tensor) -> tuple[Tensor, ...]:
-        diagonal = len(samples) == 2
-        grams = []
-        for i, (kernel, offset) in enumerate(zip(kernels, offsets, strict=True)):
-            gram = kernel(*(x.to(dtype) for x in samples[i::2])).double() - offset
-            if diagonal and estimator == "unbiased":
-                gram = gram.masked_fill(
-                    torch.eye(len(gram), dtype=torch.bool, device=gram.device), 0.0
-                )
-            grams.append(gram)
-        product = p_left @ (grams[0] * grams[1]) @ p_right * (1.0 if diagonal else 2.0)
-        return (
-            product,
-            torch.stack([gram @ p_right for gram in grams]),
-            torch.stack([p_left @ gram for gram in grams]),
-        )
-
-    # In float64, so that the gradients of the blocks add up in it as well.
-    parts = list(zip(p.split(CHUNK), z.double().split(CHUNK), s.double().split(CHUNK), strict=True))
-    product = torch.zeros((), dtype=torch.float64, device=z.device)
-    sums = [torch.zeros_like(part[0]).expand(2, -1) for part in parts]
-    for i, j in itertools.combinations_with_replacement(range(len(parts)), 2):
-        other = parts[j][1:] if j > i else ()
-        more, right, left = recomputed(
-            partial(block, parts[i][0], parts[j][0]), *parts[i][1:], *other
-        )
-        product = product + more
-        sums[i] = sums[i] + right
-        if j > i:
-            sums[j] = sums[j] + left
-    k, l = torch.cat(sums, -1)
-    return from_sums(product, k, l, p, estimator=estimator)
-
-
-def one_entry(
-    z: Tensor,
-    s: Tensor,
-    kernel_z: Kernel | None,
-    kernel_s: Kernel | None,
-    row_weights: Tensor | None = None,
-) -> Tensor:
-    """Return what one row contributes, ``(...)``, for its shape and its graph; a kernel may be unknown.
-
-    The shape is the batch shape of samples, bandwidths and weights together. The entry needs a gradient if a kernel has
-    a parameter that is learned, whatever the kernel is. Two rows enter, since a network in a kernel may standardize.
-    """
-    weight = z.new_ones(()) if row_weights is None else row_weights[..., 0].detach()
-    for x, kernel in ((z.detach(), kernel_z), (s.detach(), kernel_s)):
-        weight = weight * (x if kernel is None else kernel(x[..., :2, :]))[..., 0, 0]
-    return weight
-
-
-def each_element(
-    function: Callable[..., Tensor | None],
-    z: Tensor,
-    s: Tensor,
-    kernel_z: Any,
-    kernel_s: Any,
-    row_weights: Tensor | None = None,
-    *,
-    normalized: bool = False,
-) -> Tensor | None:
-    """Return a statistic of each batch element, ``(...)``, computed one after another; ``None`` if one of them is.
-
-    ``function`` takes one pair of samples with its kernels and row weights, and returns ``None`` if it does not serve.
-    The normalized form divides by the root of the statistics of each sample with itself, in three times the time.
-    """
-    batch = one_entry(z, s, kernel_z, kernel_s, row_weights).shape
-    p = None if row_weights is None else row_weights.expand(*batch, z.shape[-2])
-    found = []
-    for i, (a, b, kernel_a, kernel_b) in elements(z, s, kernel_z, kernel_s, batch):
-        pairs = [(a, b, kernel_a, kernel_b)]
-        if normalized:
-            pairs += [(a, a, kernel_a, kernel_a), (b, b, kernel_b, kernel_b)]
-        values = []
-        for pair in pairs:
-            value = function(*pair, None if p is None else p[i])
-            if value is None:
-                return None
-            values.append(value)
-        cross, *own = values
-        found.append(
-            cross * inverse_root(own[0], own[1], smallest_own(z, rows=1)) if own else cross
-        )
-    return torch.stack(found).reshape(batch).to(z.dtype) if found else z.new_zeros(batch)
-
-
-def elements(
-    z: Tensor, s: Tensor, kernel_z: Any, kernel_s: Any, batch: torch.Size
-) -> Iterator[tuple[Any, tuple[Tensor, Tensor, Any, Any]]]:
-    """Yield the index of each batch element, and its samples and kernels."""
-    z, s = z.expand(*batch, *z.shape[-2:]), s.expand(*batch, *s.shape[-2:])
-
-    def own(kernel: Any, i: tuple[int, ...]) -> Any:
-        return with_bandwidths(
-            kernel, lambda b: b.expand(batch)[i] if isinstance(b, Tensor) and b.ndim else b
-        )
-
-    for i in itertools.product(*map(range, batch)):
-        yield i, (z[i], s[i], own(kernel_z, i), own(kernel_s, i))
+        return value.clamp(-1.0 if estimator == "unbiased" else 0.0, 1.0)
+    if estimator == "unbiased":
+        return value
+    return value.clamp_min(0.0)
 
 
 @same_kind
@@ -449,11 +234,8 @@ def distance_correlation(
         return ratio
     # A plain root has the gradient NaN at zero.
     positive = ratio > 0
-    return torch.where(
-        positive,
-        torch.where(positive, ratio, torch.ones_like(ratio)).sqrt(),
-        torch.zeros_like(ratio),
-    )
+    root = torch.where(positive, ratio, torch.ones_like(ratio)).sqrt()
+    return torch.where(positive, root, torch.zeros_like(root))
 
 
 class HSICLoss(nn.Module):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 import pytest
 import torch
@@ -21,8 +19,9 @@ from frhsic_core import (
 )
 from frhsic_core.joint import factors
 from frhsic_core.joint.contraction import center, dependence
-from frhsic_core.joint.factors import factor, thin_hsic, thin_pair
-from frhsic_core.joint.hsic import each_element
+from frhsic_core.joint.engines import WITHOUT_PAIRS, solve, thin
+from frhsic_core.joint.factors import factor, thin_pair
+from frhsic_core.joint.problem import Problem
 from frhsic_core.laws import FiniteLaw, GaussianPair
 
 N = 1200
@@ -51,9 +50,10 @@ KERNELS = {
 FORMS = {"biased": {}, "unbiased": {"estimator": "unbiased"}, "normalized": {"normalized": True}}
 
 
-def thin(z: torch.Tensor, s: torch.Tensor, form: str, **kernels) -> torch.Tensor | None:
-    function = partial(thin_hsic, estimator="unbiased" if form == "unbiased" else "biased")
-    return each_element(function, z, s, **kernels, normalized=form == "normalized")
+def without_pairs(z: torch.Tensor, s: torch.Tensor, form: str, **kernels) -> torch.Tensor | None:
+    estimator = "unbiased" if form == "unbiased" else "biased"
+    problem = Problem(z, s, **kernels, estimator=estimator, normalized=form == "normalized")
+    return solve(problem, WITHOUT_PAIRS)
 
 
 def on_all_pairs(z: torch.Tensor, s: torch.Tensor, *, kernel_z, kernel_s) -> list[float]:
@@ -72,7 +72,7 @@ def on_all_pairs(z: torch.Tensor, s: torch.Tensor, *, kernel_z, kernel_s) -> lis
 def test_every_form_is_the_sum_over_all_pairs(sample: str, name: str) -> None:
     z, s = SAMPLES[sample]
     kernels = {"kernel_z": KERNELS[name](z.std()), "kernel_s": KERNELS[name](s.std())}
-    found = [thin(z, s, form, **kernels) for form in FORMS]
+    found = [without_pairs(z, s, form, **kernels) for form in FORMS]
     if (sample, name) == ("heavy tails", "imq"):  # the rank is too large
         assert found == [None] * 3
         return
@@ -99,16 +99,15 @@ def test_weighted_rows_of_a_law_have_its_closed_form(a: float, b: float) -> None
     z, noise = (x.reshape(-1, 1) for x in torch.meshgrid(nodes, nodes, indexing="ij"))
     weights = torch.outer(masses, masses).flatten() / masses.sum().square()
     kernels = {"kernel_z": Gaussian(a), "kernel_s": Gaussian(b)}
-    found = thin_hsic(z, 0.6 * z + 0.8 * noise, row_weights=weights, **kernels)
+    found = thin.value(Problem(z, 0.6 * z + 0.8 * noise, weights=weights, **kernels))
     assert found.item() == pytest.approx(GaussianPair(0.6).hsic(*kernels.values()), rel=1e-10)
     law = FiniteLaw.random(40, 30, random_state=1)
     z, s = (
         torch.as_tensor(np.asarray(x)).double().reshape(-1, 1) for x in (law.z_points, law.s_points)
     )
     rows = z.repeat_interleave(len(s), 0), s.repeat(len(z), 1)
-    found = thin_hsic(
-        *rows, row_weights=torch.as_tensor(law.probabilities.astype(float)).flatten(), **kernels
-    )
+    weights = torch.as_tensor(law.probabilities.astype(float)).flatten()
+    found = thin.value(Problem(*rows, weights=weights, **kernels))
     assert found.item() == pytest.approx(float(law.hsic(*kernels.values())), rel=1e-10)
 
 
@@ -138,7 +137,7 @@ def test_a_rank_that_is_too_large_goes_to_the_sum_over_all_pairs(kernel, x) -> N
     assert factor(kernel, x) is None
     z, _ = pair(9)
     options = {"kernel_z": Gaussian(1.0), "kernel_s": kernel}
-    assert thin_hsic(z, x, **options) is None
+    assert thin.value(Problem(z, x, **options)) is None
     torch.testing.assert_close(
         hsic(z, x, **options), dependence(z, x, **options), rtol=1e-10, atol=1e-16
     )
@@ -149,7 +148,8 @@ def test_constants_have_no_dependence(form: str) -> None:
     z, _ = pair(11)
     constant = torch.full_like(z, 0.7)
     for left, right in ((z, constant), (constant, z), (constant, constant)):
-        assert thin(left, right, form, kernel_z=Gaussian(1.0), kernel_s=Gaussian(1.0)).item() == 0.0
+        found = without_pairs(left, right, form, kernel_z=Gaussian(1.0), kernel_s=Gaussian(1.0))
+        assert found.item() == 0.0
 
 
 def test_the_public_functions_use_thin_matrices(monkeypatch: pytest.MonkeyPatch) -> None:

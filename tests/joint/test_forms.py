@@ -32,8 +32,8 @@ from frhsic_core.joint.contraction import (
     gram_term,
     inner_product,
 )
-from frhsic_core.joint.factors import thin_hsic
-from frhsic_core.joint.hsic import each_element, streamed_hsic
+from frhsic_core.joint.engines import Engine, columns, dense, streamed, thin
+from frhsic_core.joint.problem import Problem
 
 FORMS = ("biased", "unbiased", "normalized")
 WEIGHTS = ("none", "weights", "mask")
@@ -119,12 +119,10 @@ def require_same(
         torch.testing.assert_close(mine, other, rtol=0.0, atol=1e-9 * other.abs().max().item())
 
 
-def one_pair(
-    engine: Callable[..., Tensor | None], z: Tensor, s: Tensor, **options: Any
-) -> Tensor | None:
-    """Return the form by an engine that takes one pair of samples."""
-    estimator = options.pop("estimator")
-    return each_element(partial(engine, estimator=estimator), z, s, **options)
+def by_engine(engine: Engine, z: Tensor, s: Tensor, **options: Any) -> Tensor | None:
+    """Return the form by one engine."""
+    weights = options.pop("row_weights")
+    return engine.value(Problem(z, s, weights=weights, **options))
 
 
 @pytest.mark.parametrize("kind", WEIGHTS)
@@ -134,15 +132,15 @@ def one_pair(
 def test_all_pairs(
     rows: int, kernels: str, form: str, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sys.modules["frhsic_core.joint.hsic"], "CHUNK", rows)
-    engine = partial(one_pair, streamed_hsic) if rows else dependence
+    monkeypatch.setattr(streamed, "CHUNK", rows)
+    engine = streamed if rows else dense
     if kind == "weights" and form == "unbiased":
         return  # this form has no weights
     kernel_z, kernel_s = KERNELS[kernels]
     z, s = correlated(1, 17, 0.5, 2)
     options = options_of(form, kind, 17)
     require_same(
-        lambda a, b: engine(a, b, kernel_z=kernel_z, kernel_s=kernel_s, **options),
+        lambda a, b: by_engine(engine, a, b, kernel_z=kernel_z, kernel_s=kernel_s, **options),
         lambda a, b: by_definition(kernel_z(a), kernel_s(b), form, rows_that_count(kind, 17)),
         z,
         s,
@@ -164,13 +162,16 @@ def test_thin_matrices_of_two_columns(kernels: str, form: str, kind: str) -> Non
     options = options_of(form, kind, 800) | {"kernel_z": kernel_z, "kernel_s": kernel_s}
     expected = partial(dependence, **options)
     if not kernels.startswith(("laplacian", "distances")):
-        require_same(partial(one_pair, thin_hsic, **options), expected, z, s)
+        require_same(partial(by_engine, thin, **options), expected, z, s)
         return
     for a, b, swapped in ((z, s, {}), (s, z, {"kernel_z": kernel_s, "kernel_s": kernel_z})):
-        found = one_pair(thin_hsic, a, b, **options | swapped)
+        found = by_engine(columns, a, b, **options | swapped)
         assert found is not None
         torch.testing.assert_close(found, expected(z, s), rtol=1e-10, atol=0.0)
-    assert one_pair(thin_hsic, z.clone().requires_grad_(), s, **options) is None
+    weights = options.pop("row_weights")
+    learning = Problem(z.clone().requires_grad_(), s, weights=weights, **options)
+    assert not columns.serves(learning)
+    assert thin.value(learning) is None
 
 
 @pytest.mark.parametrize("kind", WEIGHTS)
@@ -194,7 +195,7 @@ def test_thin_matrices_of_categories_and_a_few_columns(
     z, s = correlated(1, 1200, 0.5)
     s = columns((s - s.mean()) / s.std())
     options = options_of(form, kind, 1200) | {"kernel_z": Gaussian(1.0), "kernel_s": kernel}
-    found = one_pair(thin_hsic, z, s, **options)
+    found = by_engine(thin, z, s, **options)
     assert found is not None
     torch.testing.assert_close(found, dependence(z, s, **options), rtol=1e-10, atol=0.0)
 
@@ -202,16 +203,16 @@ def test_thin_matrices_of_categories_and_a_few_columns(
 @pytest.fixture(params=["dense", "by block", "without memory"])
 def path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Run a public function as it is, and with limits so small that it goes block by block."""
-    module, memory = (sys.modules[f"frhsic_core.{name}"] for name in ("joint.hsic", "_arrays"))
+    memory = sys.modules["frhsic_core._arrays"]
     if request.param == "by block":
-        monkeypatch.setattr(module, "DENSE_ROWS", 5)
+        monkeypatch.setattr(dense, "DENSE_ROWS", 5)
     if request.param == "without memory":
         monkeypatch.setattr(memory, "_SMALL", 0)
         monkeypatch.setattr(memory, "free_memory", lambda device: 6 * 8 * 17**2 - 1)
     if request.param != "dense":
-        monkeypatch.setattr(module, "CHUNK", 7)
+        monkeypatch.setattr(streamed, "CHUNK", 7)
         monkeypatch.setattr(
-            module, "dependence", lambda *_, **__: pytest.fail("whole matrices were computed")
+            dense, "dependence", lambda *_, **__: pytest.fail("whole matrices were computed")
         )
     return request.param
 
@@ -256,6 +257,7 @@ def test_public_functions(form: str, kind: str, path: str) -> None:
 def test_groups(form: str, kind: str) -> None:
     z, s = correlated(1, 19, 0.5, 2)
     labels = torch.tensor([3, 1, 7] * 5 + [3, 3, 1, 9])  # one group has a single row
+    words = labels.numpy().astype(str)  # numbers of several values are no labels
     kernel_z, kernel_s = Gaussian(1.2), Gaussian(0.7)
     w = rows_that_count("none" if kind == "mask" else kind if kind != "both" else "weights", 19)
     rows: dict[str, Any] = {} if kind in ("none", "mask") else {"sample_weight": w}
@@ -264,7 +266,7 @@ def test_groups(form: str, kind: str) -> None:
         w, rows["mask"] = w * mask, mask
     options = {"kernel_z": kernel_z, "kernel_s": kernel_s, "estimator": form}
     require_same(
-        lambda a: conditional_hsic(a, s, labels, **options, **rows),
+        lambda a: conditional_hsic(a, s, words, **options, **rows),
         lambda a: by_definition(kernel_z(a), kernel_s(s), form, w, labels),
         z,
     )
@@ -319,7 +321,7 @@ LEARNED: dict[str, Callable[[Tensor], Any]] = {
 def test_learned_bandwidths_have_their_gradient(
     n: int, largest: int, kind: str, form: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sys.modules["frhsic_core.joint.hsic"], "DENSE_ROWS", largest)
+    monkeypatch.setattr(dense, "DENSE_ROWS", largest)
     monkeypatch.setattr(sys.modules["frhsic_core.joint.factors"], "THIN_ROWS", 300)
     z, s = (
         (5.0 * x).round() / 5.0 for x in correlated(1, n, 0.5)
@@ -367,9 +369,9 @@ def test_a_learned_bandwidth_needs_memory_for_whole_matrices(
 
 
 def test_blocks_of_float32_are_added_up_in_float64(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys.modules["frhsic_core.joint.hsic"], "CHUNK", 5)
+    monkeypatch.setattr(streamed, "CHUNK", 5)
     z, s = (x.float() for x in correlated(1, 17, 0.5, 2))
-    found = streamed_hsic(z, s, Gaussian(0.9), Gaussian(0.6))
+    found = streamed.of_pair(Problem(z, s, Gaussian(0.9), Gaussian(0.6)))
     expected = dependence(z.double(), s.double(), kernel_z=Gaussian(0.9), kernel_s=Gaussian(0.6))
     assert found.dtype == torch.float64
     # Entries are rounded to 6e-8, and HSIC is a hundredth of them.

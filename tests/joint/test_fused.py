@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import pytest
@@ -11,6 +10,7 @@ from torch import Tensor
 
 from frhsic_core import Gaussian, InverseMultiquadric, hsic, normalized_hsic
 from frhsic_core.joint.contraction import dependence
+from frhsic_core.joint.engines import dense
 from frhsic_core.joint.fused import can_fuse, fused_hsic
 
 pytestmark = pytest.mark.cuda
@@ -66,7 +66,7 @@ def test_many_rows_have_no_offset(form: str, monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.parametrize("factor", [1e-3, 1e-1, 10.0, 100.0])
 def test_bandwidths_far_from_the_median(factor: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where a kernel leaves the range of float16 or of float32, blocks in float64 serve."""
-    monkeypatch.setattr(sys.modules["frhsic_core.joint.hsic"], "DENSE_ROWS", 0)
+    monkeypatch.setattr(dense, "DENSE_ROWS", 0)
     z, s = samples(900, 5, 1)
     options = {"kernel_z": Gaussian(3.0 * factor), "kernel_s": Gaussian(1.0 * factor)}
     expected = dependence(z.double(), s.double(), **options)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import sys
 from dataclasses import dataclass
 from functools import partial
 
@@ -14,6 +13,7 @@ from scipy import stats
 
 from frhsic_core.joint import hsic, hsic_test
 from frhsic_core.joint.contraction import center
+from frhsic_core.joint.engines import dense, streamed
 from frhsic_core.joint.independence import fits, permutation
 from frhsic_core.joint.independence.permutation import (
     JointFeatures,
@@ -39,8 +39,8 @@ def small_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Treat 60 rows as many, and hold few entries at a time."""
     monkeypatch.setattr(fits, "DENSE_ROWS", 50)
     monkeypatch.setattr(fits, "_ENTRIES", 700)
-    for limit in ("DENSE_ROWS", "CHUNK"):
-        monkeypatch.setattr(sys.modules["frhsic_core.joint.hsic"], limit, 50)
+    monkeypatch.setattr(dense, "DENSE_ROWS", 50)
+    monkeypatch.setattr(streamed, "CHUNK", 50)
     monkeypatch.setattr(permutation, "SMALL_ROWS", 50)
     monkeypatch.setattr(permutation, "CELLS", 50)
     monkeypatch.setattr(permutation, "BASE_ROWS", 40)

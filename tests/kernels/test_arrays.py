@@ -292,9 +292,9 @@ def test_what_is_advised_fits_and_is_the_same(monkeypatch: pytest.MonkeyPatch) -
         "eipm": lambda: fc.eipm(z, s, anchors=8, **smoothing),
     }
     dense = {name: call() for name, call in calls.items()}
-    for module in ("joint.hsic", "conditional._eipm"):
+    for module in ("joint.engines.dense", "conditional._eipm"):
         monkeypatch.setattr(sys.modules[f"frhsic_core.{module}"], "DENSE_ROWS", 5)
-    monkeypatch.setattr(sys.modules["frhsic_core.joint.hsic"], "CHUNK", 64)
+    monkeypatch.setattr(sys.modules["frhsic_core.joint.engines.streamed"], "CHUNK", 64)
     monkeypatch.setattr(sys.modules["frhsic_core.conditional._eipm"], "_BLOCK", 64**2)
     monkeypatch.setattr(_arrays, "_SMALL", 0)
     monkeypatch.setattr(_arrays, "free_memory", lambda device: 200 * 10 * 8 * 6)

@@ -25,7 +25,6 @@ from frhsic_core._arrays import (
 )
 from frhsic_core._choices import one_of
 from frhsic_core.joint.given import Given, read_given
-from frhsic_core.joint.hsic import elements, one_entry
 from frhsic_core.joint.independence.fits import fitted_groups
 from frhsic_core.joint.independence.permutation import (
     Request,
@@ -35,6 +34,7 @@ from frhsic_core.joint.independence.permutation import (
     within_kernel,
 )
 from frhsic_core.joint.independence.residual import residual_test
+from frhsic_core.joint.problem import common_batch, elements
 from frhsic_core.kernels import Kernel, from_the_mean, in_own_units, resolve_kernel
 
 _MIN_ROWS = {"gamma": 6, "spectral": 4, "permutation": 2, "aggregated": 2}
@@ -223,7 +223,7 @@ def hsic_test(
             kernel_s = resolve_kernel(kernel_s, s, name="kernel_s", categorical=categorical)
         z, factor_z = in_own_units(from_the_mean(z, kernel_z), kernel_z)
         s, factor_s = in_own_units(from_the_mean(s, kernel_s), kernel_s)
-        n, batch = z.shape[-2], one_entry(z, s, kernel_z, kernel_s).shape
+        n, batch = z.shape[-2], common_batch(z, s, kernel_z, kernel_s)
         stacked = (
             isinstance(given, Tensor)
             and batch

@@ -9,6 +9,7 @@ the law is that of a part of the rows.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -79,30 +80,44 @@ def largest_entry(kernel: Kernel, x: Tensor) -> Tensor:
 
 def _thin_sums(pair: ThinPair, largest: Tensor, method: str) -> PairSums | None:
     """Return the sums from the centered features; ``None`` if the squared kernels have too large a rank."""
+    trace, diagonal_squares, diagonal_products = pair.over_rows(_diagonal_sums)
+    product_squares = torch.zeros_like(diagonal_products)
+    if method == "gamma":
+        every_square = _sum_of_squared_products(pair)
+        if every_square is None:
+            return None
+        product_squares = every_square - diagonal_products
     own_z = replace(pair, s=pair.z, factor_s=pair.factor_z).product()
     own_s = replace(pair, z=pair.s, factor_z=pair.factor_s).product()
+    return PairSums(
+        largest=largest,
+        trace=trace,
+        squares=torch.stack([own_z.square().sum(), own_s.square().sum()]),
+        diagonal_squares=diagonal_squares,
+        shape=torch.stack([cubic_shape(own_z), cubic_shape(own_s)]),
+        product=pair.product().square().sum(),
+        product_squares=product_squares,
+    )
 
-    def diagonal_sums(phi: Tensor, psi: Tensor, _: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        diagonals = torch.stack([phi.square().sum(-1), psi.square().sum(-1)])
-        return diagonals.sum(-1), diagonals.square().sum(-1), diagonals.prod(0).square().sum()
 
-    trace, diagonal_squares, both = pair.over_rows(diagonal_sums)
-    entries = torch.zeros_like(both)
-    if method == "gamma":
-        # K̃ ∘ K̃ is a kernel again, with a rank of its own.
-        factor_z, factor_s = (
-            squared_factor(pair.factor_z, pair.z),
-            squared_factor(pair.factor_s, pair.s),
-        )
-        if factor_z is None or factor_s is None:
-            return None
-        entries = (
-            replace(pair, factor_z=factor_z, factor_s=factor_s).product().square().sum() - both
-        )
-    squares = torch.stack([own_z.square().sum(), own_s.square().sum()])
-    shape = torch.stack([cubic_shape(own_z), cubic_shape(own_s)])
-    product = pair.product().square().sum()
-    return PairSums(largest, trace, squares, diagonal_squares, shape, product, entries)
+def _diagonal_sums(phi: Tensor, psi: Tensor, _: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Return sums over the diagonals k and l of both matrices: pairs Σk, Σl and Σk², Σl², and Σk²l²."""
+    diagonals = torch.stack([phi.square().sum(-1), psi.square().sum(-1)])
+    product = diagonals.prod(0)
+    return diagonals.sum(-1), diagonals.square().sum(-1), product.square().sum()
+
+
+def _sum_of_squared_products(pair: ThinPair) -> Tensor | None:
+    """Return the sum of the squares of K̃ ∘ L̃; ``None`` if the rank is too large.
+
+    K̃ ∘ K̃ is a kernel again, with features of its own.
+    """
+    factor_z = squared_factor(pair.factor_z, pair.z)
+    factor_s = squared_factor(pair.factor_s, pair.s)
+    if factor_z is None or factor_s is None:
+        return None
+    squared = replace(pair, factor_z=factor_z, factor_s=factor_s)
+    return squared.product().square().sum()
 
 
 # Whole matrices ------------------------------------------------------------------------------------------------------
@@ -114,29 +129,50 @@ def _all_pairs_sums(
     """Return the sums of one sample in O(n) memory, from two passes over both Gram matrices."""
     n = len(z)
     parts = torch.arange(n, device=z.device).split(max(1, _ENTRIES // n))
-    sides = []
-    for kernel, x in ((kernel_z, z), (kernel_s, s)):
-        mean = torch.cat([kernel(x[rows], x).mean(-1) for rows in parts])
-        sides.append((kernel, x, mean - 0.5 * mean.mean()))  # K̃ = K − r1ᵀ − 1rᵀ
-    totals, largest = z.new_zeros(4, 2), z.new_zeros(2)
+    side_z = _Side.of(kernel_z, z, parts)
+    side_s = _Side.of(kernel_s, s, parts)
+    totals = z.new_zeros(4, 2)
+    largest = z.new_zeros(2)
     for rows in parts:
-        blocks = []
-        for kernel, x, shift in sides:
-            gram = kernel(x[rows], x)
-            blocks.append((gram.abs().amax(), gram.sub_(shift[rows].unsqueeze(-1)).sub_(shift)))
-        largest = torch.maximum(largest, torch.stack([most for most, _ in blocks]))
-        k, l = (block for _, block in blocks)
-        diagonals = torch.stack([block[torch.arange(len(rows)), rows] for block in (k, l)])
-        own = torch.stack([k.square().sum(), l.square().sum()])
-        both = k.mul_(l)
-        products = torch.stack([both.sum(), both.square().sum() - diagonals.prod(0).square().sum()])
-        totals += torch.stack([diagonals.sum(-1), own, diagonals.square().sum(-1), products])
+        most_z, k = side_z.centered(rows)
+        most_s, l = side_s.centered(rows)
+        largest = torch.maximum(largest, torch.stack([most_z, most_s]))
+        own = torch.arange(len(rows))
+        diagonals = torch.stack([k[own, rows], l[own, rows]])
+        squares = torch.stack([k.square().sum(), l.square().sum()])
+        product = k.mul_(l)
+        off_diagonal = product.square().sum() - diagonals.prod(0).square().sum()
+        products = torch.stack([product.sum(), off_diagonal])
+        totals += torch.stack([diagonals.sum(-1), squares, diagonals.square().sum(-1), products])
+    trace, squares, diagonal_squares, (product_sum, product_squares) = totals
     shape = z.new_zeros(2)
     if method == "spectral":
-        few = spaced_rows(n, n if n <= DENSE_ROWS else DENSE_ROWS // 2, z.device)
-        shape = torch.stack([cubic_shape(center(kernel(x[few]))) for kernel, x, _ in sides])
-    trace, squares, diagonal_squares, (product, product_squares) = totals
-    return PairSums(largest, trace, squares, diagonal_squares, shape, product, product_squares)
+        some = spaced_rows(n, n if n <= DENSE_ROWS else DENSE_ROWS // 2, z.device)
+        shape_z = cubic_shape(center(kernel_z(z[some])))
+        shape_s = cubic_shape(center(kernel_s(s[some])))
+        shape = torch.stack([shape_z, shape_s])
+    return PairSums(largest, trace, squares, diagonal_squares, shape, product_sum, product_squares)
+
+
+@dataclass(frozen=True)
+class _Side:
+    """One sample ``x`` with its kernel, and ``shift`` r with K̃ = K − r1ᵀ − 1rᵀ."""
+
+    kernel: Kernel
+    x: Tensor
+    shift: Tensor
+
+    @classmethod
+    def of(cls, kernel: Kernel, x: Tensor, parts: Sequence[Tensor]) -> _Side:
+        """Return the side, from a first pass over some rows of the matrix at a time."""
+        mean = torch.cat([kernel(x[rows], x).mean(-1) for rows in parts])
+        return cls(kernel, x, mean - 0.5 * mean.mean())
+
+    def centered(self, rows: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the largest |K| in some rows, and these rows of K̃."""
+        gram = self.kernel(self.x[rows], self.x)
+        largest = gram.abs().amax()
+        return largest, gram.sub_(self.shift[rows].unsqueeze(-1)).sub_(self.shift)
 
 
 def only_rounding(spread: Tensor, largest: Tensor, n: int) -> Tensor:

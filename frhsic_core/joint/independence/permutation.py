@@ -49,9 +49,11 @@ from torch import Tensor
 from torch.nn.functional import embedding_bag
 
 from frhsic_core._arrays import spaced_rows
-from frhsic_core.joint.factors import pivoted_cholesky, thin_hsic
+from frhsic_core.joint.engines import WITHOUT_PAIRS, solve
+from frhsic_core.joint.factors import pivoted_cholesky
 from frhsic_core.joint.hsic import hsic
 from frhsic_core.joint.independence.fits import only_rounding
+from frhsic_core.joint.problem import Problem
 from frhsic_core.kernels import Gaussian, Kernel, median_distance, with_bandwidths
 
 FACTORS = (4.0, 2.0, 1.0, 0.5, 0.25, 0.125)
@@ -185,16 +187,10 @@ class JointFeatures:
     def __init__(
         self, kernels: Sequence[Callable[..., Tensor]], x: Tensor, *, share: float = SHARE
     ) -> None:
-        self.kernels, self.x = kernels, x
-        self.index: Tensor | None
-        found = cells(x) if len(x) > CELLS else (x, torch.arange(len(x), device=x.device))
-        base, self.index = (
-            (x[spaced_rows(len(x), BASE_ROWS, x.device)], None) if found is None else found
-        )
-        counts = torch.ones_like(base[:, 0])
-        if self.index is not None:
-            counts = torch.bincount(self.index).to(x)  # no cell is empty
-        weight = counts / counts.sum()
+        self.kernels = kernels
+        self.x = x
+        base, self.index = _base_of(x)
+        weight = self._weight_of(base)
         grams = torch.stack([kernel(base) for kernel in kernels])
         mean = grams @ weight
         spread = grams.diagonal(dim1=-2, dim2=-1) @ weight - mean @ weight
@@ -202,39 +198,70 @@ class JointFeatures:
         if self.index is not None:  # features of other rows need the kernel itself
             mean = mean - 0.5 * (mean @ weight).unsqueeze(-1)
             grams.sub_(mean.unsqueeze(-1)).sub_(mean.unsqueeze(-2))
-        self.units = torch.where(
-            self.constant, 0.0, 1.0 / (grams.diagonal(dim1=-2, dim2=-1) @ weight)
-        )
-        most = LANDMARKS if self.index is None or x.shape[1] > 1 else len(base)
+        # Each kernel counts with its variance, and a constant one not at all.
+        variance = grams.diagonal(dim1=-2, dim2=-1) @ weight
+        self.units = torch.where(self.constant, 0.0, 1.0 / variance)
         total = torch.tensordot(self.units, grams, 1)
+        basis = self._orthonormal(base, total, weight, share)
+        self.maps = [_map_to_features(gram, basis, weight, share) for gram in grams]
+        self.tables = [basis @ change for change in self.maps]
+        self.tables.append(basis)
+
+    def _weight_of(self, base: Tensor) -> Tensor:
+        """Return the share of the rows in each cell, or equal weights for some rows of the sample."""
+        counts = torch.ones_like(base[:, 0])
+        if self.index is not None:
+            counts = torch.bincount(self.index).to(self.x)  # no cell is empty
+        return counts / counts.sum()
+
+    def _orthonormal(self, base: Tensor, total: Tensor, weight: Tensor, share: float) -> Tensor:
+        """Choose landmarks by a decomposition of the sum of the kernels; return their orthonormal functions."""
+        most = LANDMARKS
+        if self.index is not None and self.x.shape[1] == 1:
+            most = len(base)
         columns, pivots, _ = pivoted_cholesky(total, share=share, most=most, weight=weight)
         self.rank = len(pivots)
-        self.landmarks, self.lower = base[pivots], columns[pivots]
+        self.landmarks = base[pivots]
+        self.lower = columns[pivots]
         _, triangle = torch.linalg.qr(columns * weight.sqrt().unsqueeze(-1))
         self.inverse = torch.linalg.inv(triangle)
-        basis = columns @ self.inverse
-        self.maps = []
-        for gram in grams:
-            weighted = weight.unsqueeze(-1) * basis
-            values, vectors = torch.linalg.eigh(weighted.mT @ gram @ weighted)
-            kept = values.clamp_min(0.0).cumsum(0) > 0.1 * share * values.sum()
-            self.maps.append(vectors[:, kept] * values[kept].sqrt())
-        self.tables = [*(basis @ change for change in self.maps), basis]
+        return columns @ self.inverse
 
     def __call__(self, rows: Tensor, kernel: int | None = None) -> Tensor:
         """Return the basis at these rows, ``(rows, rank)``, or the features of one kernel."""
         if self.index is not None:
-            return self.tables[-1 if kernel is None else kernel][self.index[rows]]
+            table = self.tables[-1] if kernel is None else self.tables[kernel]
+            return table[self.index[rows]]
         x = self.x[rows]
-        values = sum(
-            unit * own(x, self.landmarks)
-            for unit, own in zip(self.units, self.kernels, strict=True)
-        )
-        basis = (
-            torch.linalg.solve_triangular(self.lower, torch.as_tensor(values).mT, upper=False).mT
-            @ self.inverse
-        )
-        return basis if kernel is None else basis @ self.maps[kernel]
+        values = x.new_zeros(())
+        for unit, own in zip(self.units, self.kernels, strict=True):
+            values = values + unit * own(x, self.landmarks)
+        basis = torch.linalg.solve_triangular(self.lower, values.mT, upper=False).mT @ self.inverse
+        if kernel is None:
+            return basis
+        return basis @ self.maps[kernel]
+
+
+def _base_of(x: Tensor) -> tuple[Tensor, Tensor | None]:
+    """Return the points whose kernel values describe a sample, and the point of each row.
+
+    Few rows are their own points, and the rows of one column are those of its cells. Of several
+    columns these are some of the rows: the other rows have no point, and the second is ``None``.
+    """
+    if len(x) <= CELLS:
+        return x, torch.arange(len(x), device=x.device)
+    found = cells(x)
+    if found is None:
+        return x[spaced_rows(len(x), BASE_ROWS, x.device)], None
+    return found
+
+
+def _map_to_features(gram: Tensor, basis: Tensor, weight: Tensor, share: float) -> Tensor:
+    """Return the matrix from the common basis to the features of one kernel."""
+    weighted = weight.unsqueeze(-1) * basis
+    values, vectors = torch.linalg.eigh(weighted.mT @ gram @ weighted)
+    kept = values.clamp_min(0.0).cumsum(0) > 0.1 * share * values.sum()
+    return vectors[:, kept] * values[kept].sqrt()
 
 
 # Orders of the rows --------------------------------------------------------------------------------------------------
@@ -573,8 +600,11 @@ def permutation_test(
     )
     total = torch.zeros_like(found[0])
     for rows in groups:
-        exact: Callable[..., Tensor | None] = hsic if len(rows) <= EXACT_ROWS else thin_hsic
-        value = exact(z[rows], s[rows], kernel_z=kernel_z, kernel_s=kernel_s)
+        value: Tensor | None
+        if len(rows) <= EXACT_ROWS:
+            value = hsic(z[rows], s[rows], kernel_z=kernel_z, kernel_s=kernel_s)
+        else:
+            value = solve(Problem(z[rows], s[rows], kernel_z, kernel_s), WITHOUT_PAIRS)
         if value is None:
             return found
         total += len(rows) / n * value
