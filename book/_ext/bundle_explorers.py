@@ -1,7 +1,8 @@
 """Join the modules of the explorers into one script, so that pages also work when they are opened as files.
 
-A browser loads modules from a server only. The modules use a small part of the language: imports of names from other
-modules of the folder at the top, and exports in front of functions and constants. Their top-level names must differ.
+A browser loads modules from a server only. The modules use a small part of the language: imports of
+names from other modules of the folder at the top, and exports in front of functions and constants.
+Their top-level names must differ.
 """
 
 from __future__ import annotations

@@ -1,9 +1,11 @@
 """Count the words of each chapter: in view, folded, and before the first picture.
 
-Usage: ``python book/_ext/count_words.py``. It counts the chapters of ``_toc.yml`` as they were executed.
+Usage: ``python book/_ext/count_words.py``. It counts the chapters of ``_toc.yml`` as they were
+executed.
 
-In view, a symbol counts as a word, and a displayed formula, a line of code or a printed table counts as none. What is
-folded counts whole: its text, its code and what it prints. Solutions are on a page of their own and counted apart.
+In view, a symbol counts as a word, and a displayed formula, a line of code or a printed table
+counts as none. What is folded counts whole: its text, its code and what it prints. Solutions are on
+a page of their own and counted apart.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Interactive pictures: ```` ```{explorer} NAME ```` writes native inputs and empty charts.
 
-The script in ``_static/explorers`` draws the charts, on screen and for print. A test compares its formulas with those
-of the library.
+The script in ``_static/explorers`` draws the charts, on screen and for print. A test compares its
+formulas with those of the library.
 """
 
 from __future__ import annotations

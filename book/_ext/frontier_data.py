@@ -34,8 +34,8 @@ OWN_PROTOCOLS = {"reference": "released code", "text": "paper's text"}
 def points(rows: pd.DataFrame, metrics: dict[str, str]) -> dict[str, Any]:
     """Return means and standard deviations over splits by dataset, method and λ, in the order of the paper's tables.
 
-    The standard deviations are under the name of a measure and ``_sd``; the authors' sweep, which has none, has one row
-    for each point.
+    The standard deviations are under the name of a measure and ``_sd``; the authors' sweep, which
+    has none, has one row for each point.
     """
     metrics = {key: text for key, text in metrics.items() if key in rows.columns}
     datasets: dict[str, Any] = {}

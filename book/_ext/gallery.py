@@ -1,7 +1,7 @@
 """All figures of the book on one page: ```` ```{gallery} ```` shows small pictures that link to their chapters.
 
-Pictures and captions are those of the executed notebooks. Each can be downloaded at its full size, for slides. The
-small pictures are drawn when the book is built.
+Pictures and captions are those of the executed notebooks. Each can be downloaded at its full size,
+for slides. The small pictures are drawn when the book is built.
 """
 
 from __future__ import annotations

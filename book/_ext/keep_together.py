@@ -1,7 +1,7 @@
 """Keep punctuation on the line of the formula that it belongs to.
 
-A browser may break a line between a formula and the comma after it, or between a bracket and the formula that it opens,
-because a formula is a box to it.
+A browser may break a line between a formula and the comma after it, or between a bracket and the
+formula that it opens, because a formula is a box to it.
 """
 
 from __future__ import annotations

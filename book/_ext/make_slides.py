@@ -112,7 +112,8 @@ def html(text: str) -> str:
 def cut(text: str) -> list[str]:
     r"""Return MyST in as few parts of at most ``MOST`` words as possible, none much longer than the others.
 
-    A part starts with a paragraph or an item, not with a formula or after a colon. A longer paragraph stays whole.
+    A part starts with a paragraph or an item, not with a formula or after a colon. A longer
+    paragraph stays whole.
 
     Examples
     --------
@@ -252,9 +253,9 @@ def slides_of(path: Path, values: dict[str, Any]) -> list[str]:
 def decks(slides: list[str], values: dict[str, Any], book: str = "../html") -> dict[str, list[str]]:
     """Return the slides of the talk and of each week in ``book/teaching.md``, by the name of the page.
 
-    A comment has a session, minutes, a topic and names of slides, with a star if they are optional; with a capital
-    letter they are items of the week or of the talk. The answer to a vote, in parentheses, has a slide of its own.
-    ``book`` is the address of the book.
+    A comment has a session, minutes, a topic and names of slides, with a star if they are optional;
+    with a capital letter they are items of the week or of the talk. The answer to a vote, in
+    parentheses, has a slide of its own. ``book`` is the address of the book.
     """
     known = dict(
         re.findall(r'(?s)(?=<section id="([\w-]+)")(.+?)(?=<section id=|\Z)', "".join(slides))
@@ -316,7 +317,8 @@ def symbols(formula: str) -> list[str]:
 def unexplained(slides: list[str]) -> dict[str, list[str]]:
     """Return the symbols on each slide with a statement that neither this slide nor one before it introduces.
 
-    ``Let a be``, ``the function a`` and ``a=b`` introduce ``a``. Once ``a`` is known, so are ``a_Z`` and ``a_S``.
+    ``Let a be``, ``the function a`` and ``a=b`` introduce ``a``. Once ``a`` is known, so are
+    ``a_Z`` and ``a_S``.
     """
     known, found = set(COMMON), {}
     for slide in slides:

@@ -54,9 +54,10 @@ def _of_model(rows: pd.DataFrame, form: str, lam: float) -> pd.DataFrame:
 def _frame(model: pd.DataFrame, views: dict[str, np.ndarray]) -> dict[str, Any]:
     """Return what the picture draws of one model.
 
-    Scores and stretched points are in hundredths. ``squeeze`` has the entries (1, 1), (1, 2) and (2, 2) of the
-    symmetric matrix that gives the stretched points their true proportions again, with the largest spread one. The
-    curve and the mean are those of all people, of whom the picture shows some.
+    Scores and stretched points are in hundredths. ``squeeze`` has the entries (1, 1), (1, 2) and
+    (2, 2) of the symmetric matrix that gives the stretched points their true proportions again,
+    with the largest spread one. The curve and the mean are those of all people, of whom the picture
+    shows some.
     """
     curve = smoothed_mean(model["age"].to_numpy(), model["score"].to_numpy(), GRID)
     stretched = views["stretched"]

@@ -1,7 +1,7 @@
 """Give every statement one number, the paper's: in its box and in references to it.
 
-References to a box titled ``Theorem 4.5 of the paper`` read "Theorem 4.5". Boxes of our own have no number, because
-readers would take it for the paper's. They show their kind and title.
+References to a box titled ``Theorem 4.5 of the paper`` read "Theorem 4.5". Boxes of our own have no
+number, because readers would take it for the paper's. They show their kind and title.
 """
 
 from __future__ import annotations

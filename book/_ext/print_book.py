@@ -1,7 +1,7 @@
 """Print the book into one PDF: ``python book/_ext/print_book.py [_build/book.pdf]``.
 
-The book is built as one HTML page, typeset by MathJax and printed by chromium, with the fonts, figures and formulas of
-the screen.
+The book is built as one HTML page, typeset by MathJax and printed by chromium, with the fonts,
+figures and formulas of the screen.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 MARGIN = 16
 SCALE = 0.78  # from the size for a screen to about ten points
-# Folded answers and results are open on paper; folded code, which only draws, stays out (see the print rules). The long
-# module references are for looking up on a screen.
+# Folded answers and results are open on paper; folded code, which only draws, stays out (see the
+# print rules). The long module references are for looking up on a screen.
 OPEN = """async () => {
   await MathJax.startup.promise;
   const folded = "article details:not(.hide), article details.hide.above-output";

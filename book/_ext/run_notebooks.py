@@ -1,15 +1,17 @@
 """Execute text notebooks and write the committed ``.ipynb`` beside each, with the same bytes for the same code.
 
-Usage: ``python book/_ext/run_notebooks.py [--jobs N] [notebooks/NAME.md ...]`` (all of them when none is named).
-``--refresh`` executes nothing: it updates the prose and the hidden install cell, keeps the outputs, and refuses a
-notebook whose code has changed.
+Usage: ``python book/_ext/run_notebooks.py [--jobs N] [notebooks/NAME.md ...]`` (all of them when
+none is named). ``--refresh`` executes nothing: it updates the prose and the hidden install cell,
+keeps the outputs, and refuses a notebook whose code has changed.
 
-``jupytext --sync`` takes whichever file is newer and ``--update --execute`` keeps old outputs, so neither is used.
+``jupytext --sync`` takes whichever file is newer and ``--update --execute`` keeps old outputs, so
+neither is used.
 
-A hidden first cell installs the package where it is missing, else it does nothing. On Colab only the notebook is there;
-on Binder the repository is, perhaps not installed; in a checkout both are. The cell finds out which, points
-``FRHSIC_BOOK`` to the stored results and goes to the folder of the notebooks. It is added here, not kept in the text:
-it needs the repository's address, which has one place, ``_config.yml``.
+A hidden first cell installs the package where it is missing, else it does nothing. On Colab only
+the notebook is there; on Binder the repository is, perhaps not installed; in a checkout both are.
+The cell finds out which, points ``FRHSIC_BOOK`` to the stored results and goes to the folder of the
+notebooks. It is added here, not kept in the text: it needs the repository's address, which has one
+place, ``_config.yml``.
 """
 
 from __future__ import annotations
@@ -98,7 +100,8 @@ def execute(text: Path) -> None:
             f"{text.name} has no kernelspec. Add 'kernelspec: {{name: python3, ...}}' to its front matter."
         )
     if not any(cell.cell_type == "code" for cell in notebook.cells[1:]):
-        # A backtick in the title of a fenced block ends the fence early and swallows the rest of the page.
+        # A backtick in the title of a fenced block ends the fence early and swallows the rest of
+        # the page.
         raise ValueError(f"{text.name} has no code cell. Look for a fence that never closes.")
     NotebookClient(
         notebook,

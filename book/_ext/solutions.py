@@ -1,10 +1,11 @@
 """Move the solutions of the exercises to a page of their own when the book is built.
 
-A chapter keeps each solution next to its exercise, in a box titled "Solutions". On the pages the boxes are gone.
-``book/solutions`` lists the solutions of all chapters, and every exercise links to its solution and back. Below them
-are the solutions of the homework, which ``book/homework`` keeps in a box for each week. With the variable
-``FRHSIC_SOLUTIONS=no`` (or ``exercise_solutions: false`` in ``_config.yml``) the exercises stay, and the pages, the
-search index and the notebooks for download have no solution.
+A chapter keeps each solution next to its exercise, in a box titled "Solutions". On the pages the
+boxes are gone. ``book/solutions`` lists the solutions of all chapters, and every exercise links to
+its solution and back. Below them are the solutions of the homework, which ``book/homework`` keeps
+in a box for each week. With the variable ``FRHSIC_SOLUTIONS=no`` (or ``exercise_solutions: false``
+in ``_config.yml``) the exercises stay, and the pages, the search index and the notebooks for
+download have no solution.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ WEEK = re.compile(r"(?m)^\((homework-\d+)\)=\n## (.+)$")
 VARIABLE = "FRHSIC_SOLUTIONS"
 ABSENT = "This edition is for a course and has no solutions."
 EMPTY = f"(ch-solutions)=\n# Solutions to the exercises\n\n{ABSENT}\n"
-# On a page of the built book: links to solutions, and what follows the heading of the page of solutions.
+# On a page of the built book: links to solutions, and what follows the heading of the page of
+# solutions.
 SHOWN = re.compile(
     r'(?s)<span class="exercise-link">.*?</span></a></span>|<p><a [^>]*#solutions-[^>]*>.*?</p>\n'
     r'|(?:(?<=<span id="ch-solutions"></span>)|(?<=<span id="ch-teaching"></span>))(<h1>.*?</h1>).*(?=</article>)'

@@ -1,13 +1,15 @@
 """Find words of judgement and typed results in the prose of the chapters that are tied to no data.
 
-A sentence that says *reproduced*, *agrees*, *holds*, *differs*, *better*, *worse* or *as good as* takes its verdict
-from data. It is tied if its paragraph names a line of the ledger (``C007``), shows a substitution
-(``{{ paired.comparisons }}``), or stands beside a code cell whose output shows the comparison; for *reproduced* and
-*confirmed*, which are about a printed number, a cell is not enough. A statement of mathematics is tied by the number
-of the theorem or by its formula. A sentence that names a line of the ledger must also say what the ledger says.
+A sentence that says *reproduced*, *agrees*, *holds*, *differs*, *better*, *worse* or *as good as*
+takes its verdict from data. It is tied if its paragraph names a line of the ledger (``C007``),
+shows a substitution (``{{ paired.comparisons }}``), or stands beside a code cell whose output shows
+the comparison; for *reproduced* and *confirmed*, which are about a printed number, a cell is not
+enough. A statement of mathematics is tied by the number of the theorem or by its formula. A
+sentence that names a line of the ledger must also say what the ledger says.
 
-A number in prose is a setting, a citation or a level, or it comes from data. Settings are the numbers after the words
-and signs in ``SETTINGS``. The tests of the book limit what is left in each chapter.
+A number in prose is a setting, a citation or a level, or it comes from data. Settings are the
+numbers after the words and signs in ``SETTINGS``. The tests of the book limit what is left in each
+chapter.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Fill the MyST substitutions with the book's numbers and the commands, and link to chapters by name.
 
-``{{ ledger.agree }}`` is a value of :func:`frhsic_core.paper.page_values.page_values`; ``{chapter}`parity_gap``` is
-short for ``{doc}`/notebooks/parity_gap```.
+``{{ ledger.agree }}`` is a value of :func:`frhsic_core.paper.page_values.page_values`;
+``{chapter}`parity_gap``` is short for ``{doc}`/notebooks/parity_gap```.
 """
 
 from __future__ import annotations

@@ -3,11 +3,12 @@
 The settings of each protocol are rows of ``frhsic_core.registry.METHODS``. For the methods of the
 paper they mean:
 
-============  ==========================================  =====================================================
-method        ``"text"``                                  ``"reference"``
-============  ==========================================  =====================================================
-encoder       SELU after both layers                      SELU after the first layer only
-frhsic        biased; σ_S over the training rows; σ_Z     biased; σ_S over the first 1,000 rows; σ_Z at every
+============  ==========================================
+===================================================== method        ``"text"``
+``"reference"`` ============  ==========================================
+===================================================== encoder       SELU after both layers
+SELU after the first layer only frhsic        biased; σ_S over the training rows; σ_Z     biased;
+σ_S over the first 1,000 rows; σ_Z at every
               on one batch every 20 epochs                batch of epochs 0, 20, ..., frozen in
               between
 frem          MMD² averaged (the appendix), Z scaled to   MMD averaged, raw Z, σ_Z = 1, γ = 0.5, 32
@@ -20,9 +21,9 @@ adv           the HGR adversary of Grari et al.           an adversary that pred
 error laftr         four quartiles, cross-entropy               the same mmd_binned    ten
 equal-width bins, kernel MMD² of every  ten quantile bins, squared distance of each bin's mean
               pair, Z scaled to [0, 1], σ_Z = 1           of Z from the batch's mean
-dcor          unbiased squared distance correlation       biased squared distance covariance
-unfair        no penalty                                  no penalty
-============  ==========================================  =====================================================
+dcor          unbiased squared distance correlation       biased squared distance covariance unfair
+no penalty                                  no penalty ============
+==========================================  =====================================================
 
 ``"recommended"`` differs from ``"text"`` in FRHSIC (Z whitened in the batch, a moving average of
 the bandwidth, and a term on the head's output; see :class:`frhsic_core.learning.FRHSIC` for the

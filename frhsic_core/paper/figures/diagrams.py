@@ -91,9 +91,11 @@ def draw_gram_matrices(
     Parameters
     ----------
     z, s : ndarray
-        ``(n,)`` each. Up to ten people have their entries printed; for more the sample is drawn beside the matrices.
+        ``(n,)`` each. Up to ten people have their entries printed; for more the sample is drawn
+        beside the matrices.
     sigma_z, sigma_s : float, optional
-        Bandwidths of Gaussian kernels. By default the kernel is one for equal values and zero otherwise.
+        Bandwidths of Gaussian kernels. By default the kernel is one for equal values and zero
+        otherwise.
     by : str
         Label of the axes of the matrices.
     """
@@ -200,7 +202,8 @@ def draw_two_orders(
     Parameters
     ----------
     panels : mapping
-        Title of each panel, with a mapping from the name of a function to its contrasts, one for each column.
+        Title of each panel, with a mapping from the name of a function to its contrasts, one for
+        each column.
     columns : tuple of str
         Names of the columns, the values of S. They have equal weights.
     """

@@ -1,6 +1,7 @@
 """Write and draw methods and datasets the same way everywhere.
 
-Labels, titles, colors and markers come from :mod:`frhsic_core.registry`. Nothing here imports torch.
+Labels, titles, colors and markers come from :mod:`frhsic_core.registry`. Nothing here imports
+torch.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-# A figure is as wide as the text column, so that its letters keep their size; the resolution allows enlarging it.
+# A figure is as wide as the text column, so that its letters keep their size; the resolution allows
+# enlarging it.
 WIDTH = 7.4  # inches
 DPI = 150
 DATASET_TITLES = labels(DATASETS)
@@ -75,8 +77,9 @@ WORDS = {
 def draw_verdicts(families: Mapping[str, pd.DataFrame], *, title: str = "") -> Figure:
     """Draw families of paired comparisons as tiles: a panel for each family, a row for each rival.
 
-    A column of a panel is a dataset. The color of a tile is ``verdict_corrected``; its text counts the splits on which
-    the method is better and worse than the rival. The title of a panel ends with the counts of the verdicts.
+    A column of a panel is a dataset. The color of a tile is ``verdict_corrected``; its text counts
+    the splits on which the method is better and worse than the rival. The title of a panel ends
+    with the counts of the verdicts.
     """
     from matplotlib.patches import Patch, Rectangle
 

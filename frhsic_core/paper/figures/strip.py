@@ -44,7 +44,8 @@ def draw_age_strip(
     color : str
         Color of the curve.
     scatter : float
-        Height over which dots are scattered, so that those with the score 0 or 1 do not cover each other.
+        Height over which dots are scattered, so that those with the score 0 or 1 do not cover each
+        other.
     """
     height = score + scatter * np.random.default_rng(0).uniform(-0.5, 0.5, size=len(score))
     axis.scatter(age, height, c=age, cmap=AGES, s=5, alpha=0.75, linewidths=0)

@@ -1,7 +1,7 @@
 """Certificates for the statements of the paper: the claim, both sides, the slack and the verdict.
 
-Each module checks a group of statements. :mod:`frhsic_core.paper.statements.registry` collects the checks, and
-``frhsic certify`` runs them.
+Each module checks a group of statements. :mod:`frhsic_core.paper.statements.registry` collects the
+checks, and ``frhsic certify`` runs them.
 """
 
 from frhsic_core.paper.statements.certificate import (

@@ -35,16 +35,17 @@ class Certificate:
     lower, middle, upper : float
         The sides. ``lower`` is ``nan`` for a one-sided statement ``middle <= upper``.
     slack : float
-        How far the worst side is from breaking: positive means room, negative means violated. For an equality the
-        relative difference, which must stay below ``tolerance``.
+        How far the worst side is from breaking: positive means room, negative means violated. For
+        an equality the relative difference, which must stay below ``tolerance``.
     tolerance : float
         Rounding allowed before a negative slack (or a difference) counts as a violation.
     evidence : {"proof", "exact", "interval", "deterministic", "statistical"}
-        Strength: a proof that a proof assistant has checked; rational arithmetic or closed form on a finite law;
-        rigorous ball arithmetic; an inequality that must hold for every sample, searched for counterexamples; a
-        probability statement with an exact binomial interval.
+        Strength: a proof that a proof assistant has checked; rational arithmetic or closed form on
+        a finite law; rigorous ball arithmetic; an inequality that must hold for every sample,
+        searched for counterexamples; a probability statement with an exact binomial interval.
     verdict : {"holds", "fails as stated", "holds as corrected", "ours: holds", "inconclusive"}
-        Computed by the functions that build certificates, never typed. "ours" is a result that the paper does not have.
+        Computed by the functions that build certificates, never typed. "ours" is a result that the
+        paper does not have.
     assumptions : tuple of str
         The assumptions this check verified for its instance.
     details : mapping
@@ -72,9 +73,8 @@ class Certificate:
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON; what is not finite becomes ``None``."""
-        values: dict[str, Any] = json.loads(
-            json.dumps(asdict(self), default=float), parse_constant=lambda _: None
-        )
+        text = json.dumps(asdict(self), default=float)
+        values: dict[str, Any] = json.loads(text, parse_constant=lambda _: None)
         return values
 
 
@@ -97,7 +97,7 @@ def inequality(
     tolerance: float = 1e-12,
     **options: Unpack[Options],
 ) -> Certificate:
-    """Certify ``lower <= middle <= upper`` (``lower`` may be left out) within a relative ``tolerance``.
+    """Certify ``lower <= middle <= upper`` within a relative ``tolerance``, or two of the sides.
 
     Parameters
     ----------
@@ -108,8 +108,9 @@ def inequality(
     tolerance : float
         Rounding that is allowed, relative to the largest side (and to one).
     **options
-        ``evidence`` (required), ``assumptions`` and ``details`` of the :class:`Certificate`; ``corrected=True`` where
-        the paper's sentence was changed so that it holds, ``ours=True`` for a result of this book.
+        ``evidence`` (required), ``assumptions`` and ``details`` of the :class:`Certificate`;
+        ``corrected=True`` where the paper's sentence was changed so that it holds, ``ours=True``
+        for a result of this book.
 
     Examples
     --------
@@ -120,20 +121,30 @@ def inequality(
     >>> inequality("an undefined side", middle=math.nan, upper=1.0, evidence="exact").verdict
     'inconclusive'
     """
-    two_sided = not math.isnan(lower)
-    sides = (lower, middle, upper)
-    slack = min(upper - middle, middle - lower) if two_sided else upper - middle
-    unit = max(1.0, *(abs(side) for side in sides[not two_sided :]))
-    relation = "<= <=" if two_sided else "<="
+    relation = "<="
+    slack = upper - middle
+    unit = max(1.0, abs(middle), abs(upper))
+    if not math.isnan(lower):
+        relation = "<= <="
+        slack = min(slack, middle - lower)
+        unit = max(unit, abs(lower))
     return _certificate(
-        claim, relation, sides, slack, tolerance, slack >= -tolerance * unit, **options
+        claim,
+        relation=relation,
+        sides=(lower, middle, upper),
+        slack=slack,
+        tolerance=tolerance,
+        ok=slack >= -tolerance * unit,
+        **options,
     )
 
 
 def equality(
     claim: str, *, left: float, right: float, tolerance: float = 1e-10, **options: Unpack[Options]
 ) -> Certificate:
-    """Certify ``left == right`` up to a relative difference of ``tolerance`` (zero for rational arithmetic).
+    """Certify ``left == right`` up to a relative difference of ``tolerance``.
+
+    Pass a tolerance of zero for rational arithmetic.
 
     Examples
     --------
@@ -141,16 +152,17 @@ def equality(
     'holds'
     """
     scale = max(abs(left), abs(right))
-    difference = (
-        abs(left - right) / scale if scale != 0 else 0.0
-    )  # with `> 0` a NaN would become a zero
+    if scale == 0.0:  # with `not scale > 0` a NaN would become a zero
+        difference = 0.0
+    else:
+        difference = abs(left - right) / scale
     return _certificate(
         claim,
-        "==",
-        (math.nan, left, right),
-        difference,
-        tolerance,
-        difference <= tolerance,
+        relation="==",
+        sides=(math.nan, left, right),
+        slack=difference,
+        tolerance=tolerance,
+        ok=difference <= tolerance,
         **options,
     )
 
@@ -158,9 +170,10 @@ def equality(
 def strict_inequality(
     claim: str, *, middle: float, upper: float, margin: float = 1e-6, **options: Unpack[Options]
 ) -> Certificate:
-    """Certify ``middle < upper`` by more than ``margin``: two numbers that are *not* equal, with the gap as slack.
+    """Certify ``middle < upper`` by more than ``margin``: two numbers that are *not* equal.
 
-    It shows what breaks when an assumption is dropped. The tolerance of the certificate is minus the margin.
+    The slack is the gap. It shows what breaks when an assumption is dropped. The tolerance of the
+    certificate is minus the margin.
 
     Examples
     --------
@@ -169,7 +182,13 @@ def strict_inequality(
     """
     slack = upper - middle
     return _certificate(
-        claim, "<", (math.nan, middle, upper), slack, -margin, slack > margin, **options
+        claim,
+        relation="<",
+        sides=(math.nan, middle, upper),
+        slack=slack,
+        tolerance=-margin,
+        ok=slack > margin,
+        **options,
     )
 
 
@@ -178,24 +197,41 @@ def enclosed_inequality(
 ) -> Certificate:
     """Certify ``left <= right`` for every pair of balls of python-flint (``flint.arb``).
 
-    It holds only if every number of one ball is at most every number of the other. If the balls overlap, the verdict is
-    "inconclusive" and more bits are needed. The sides are those of the first pair that does not hold, or of the pair
-    with the least relative slack, which is the lower end of the difference.
+    It holds only if every number of one ball is at most every number of the other. If the balls
+    overlap, the verdict is "inconclusive" and more bits are needed. The sides are those of the
+    first pair that does not hold, or of the pair with the least relative slack, which is the lower
+    end of the difference.
     """
 
     def room(pair: tuple[Any, Any]) -> float:
         left, right = pair
-        return float((right - left).lower()) / float(left.mid()) if right - left >= 0 else -math.inf
+        difference = right - left
+        if difference >= 0:
+            return float(difference.lower()) / float(left.mid())
+        return -math.inf
 
     left, right = min(pairs, key=room)
     difference = right - left
-    ok = True if difference >= 0 else (False if difference < 0 else None)
-    sides = (math.nan, float(left.mid()), float(right.mid()))
-    return _certificate(claim, "<=", sides, float(difference.lower()), 0.0, ok, **options)
+    if difference >= 0:
+        ok = True
+    elif difference < 0:
+        ok = False
+    else:  # the balls overlap
+        ok = None
+    return _certificate(
+        claim,
+        relation="<=",
+        sides=(math.nan, float(left.mid()), float(right.mid())),
+        slack=float(difference.lower()),
+        tolerance=0.0,
+        ok=ok,
+        **options,
+    )
 
 
 def _certificate(
     claim: str,
+    *,
     relation: str,
     sides: tuple[float, float, float],
     slack: float,
@@ -203,14 +239,23 @@ def _certificate(
     ok: bool | None,
     **options: Unpack[Options],
 ) -> Certificate:
-    """Build a certificate whose verdict follows from ``ok``; None, or a side that is not finite, is "inconclusive"."""
+    """Build a certificate whose verdict follows from ``ok``.
+
+    None, or a side that is not finite, is "inconclusive"; ``lower`` is NaN where there is none.
+    """
     lower, middle, upper = sides
-    verdict: Verdict = "fails as stated"
-    if ok is None or math.isinf(lower) or not (math.isfinite(middle) and math.isfinite(upper)):
+    finite = math.isfinite(middle) and math.isfinite(upper) and not math.isinf(lower)
+    verdict: Verdict
+    if ok is None or not finite:
         verdict = "inconclusive"
-    elif ok:
-        verdict = "holds as corrected" if options.get("corrected") else "holds"
-        verdict = "ours: holds" if options.get("ours") else verdict
+    elif not ok:
+        verdict = "fails as stated"
+    elif options.get("ours"):
+        verdict = "ours: holds"
+    elif options.get("corrected"):
+        verdict = "holds as corrected"
+    else:
+        verdict = "holds"
     return Certificate(
         statement="",
         label="",

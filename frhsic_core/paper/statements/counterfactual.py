@@ -1,8 +1,9 @@
-"""Proposition G.1: a representation that serves every head counterfactually fairly is independent of S; not conversely.
+"""Proposition G.1: counterfactual fairness of every head implies independence of S.
 
-In the structural model S = U_S, X = f_X(S, U_X), Z = h(X), everything about Z is a table z[s, u]: what the unit u would
-get at the value s. Counterfactual fairness for every head of a class that separates points means that each column of
-the table is constant. On finite models both sides are exact, and all tables of a given size can be enumerated.
+The converse is false. In the structural model S = U_S, X = f_X(S, U_X), Z = h(X), everything about
+Z is a table z[s, u]: what the unit u would get at the value s. Counterfactual fairness for every
+head of a class that separates points means that each column of the table is constant. On finite
+models both sides are exact, and all tables of a given size can be enumerated.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+
+import numpy as np
 
 from frhsic_core.laws import FiniteLaw
 from frhsic_core.paper.statements import Certificate, check, inequality, strict_inequality
@@ -25,7 +28,8 @@ class FiniteSCM:
     table : sequence of sequences of int
         z[s][u] = h(f_X(s, u)), labels of the values of Z.
     probabilities : sequence of sequences of Fraction
-        P(S = s, U = u). The paper's model has S independent of U; other tables show what breaks without that.
+        P(S = s, U = u). The paper's model has S independent of U; other tables show what breaks
+        without that.
 
     Examples
     --------
@@ -39,31 +43,31 @@ class FiniteSCM:
 
     @property
     def counterfactually_fair(self) -> bool:
-        """Whether Z_{S←s'} = Z for every unit that occurs and every s', fair for every head that separates points."""
-        columns = zip(
-            zip(*self.table, strict=True), zip(*self.probabilities, strict=True), strict=True
-        )
-        return all(
-            len(set(values)) == 1 for values, chances in columns if sum(chances, Fraction(0)) > 0
-        )
+        """Whether Z_{S←s'} = Z for every unit that occurs and every s'.
+
+        This is fairness for every head of a class that separates points.
+        """
+        for unit in range(len(self.table[0])):
+            occurs = any(chances[unit] > 0 for chances in self.probabilities)
+            outcomes = {row[unit] for row in self.table}
+            if occurs and len(outcomes) > 1:
+                return False
+        return True
 
     def law(self) -> FiniteLaw:
         """Return the observational law of (Z, S)."""
-        labels = sorted({label for row in self.table for label in row})
-        joint = [[Fraction(0)] * len(self.table) for _ in labels]
-        for s, (row, chances) in enumerate(zip(self.table, self.probabilities, strict=True)):
-            for label, p in zip(row, chances, strict=True):
-                joint[labels.index(label)][s] += p
-        return FiniteLaw(labels, list(range(len(self.table))), joint)
+        labels = sorted(set(itertools.chain.from_iterable(self.table)))
+        joint = np.full((len(labels), len(self.table)), Fraction(0))
+        for s, row in enumerate(self.table):
+            for unit, label in enumerate(row):
+                joint[labels.index(label), s] += self.probabilities[s][unit]
+        return FiniteLaw(labels, range(len(self.table)), joint)
 
     def hsic(self) -> Fraction:
-        """Return HSIC(Z, S) with the kernels 1[z = z'] and 1[s = s'], characteristic on finite sets."""
+        """Return HSIC(Z, S) with the kernels 1[z = z'] and 1[s = s'], which are characteristic."""
         law = self.law()
-        identities = [
-            [[int(i == j) for j in range(size)] for i in range(size)]
-            for size in law.probabilities.shape
-        ]
-        return law.hsic(*identities)
+        values_of_z, values_of_s = law.probabilities.shape
+        return law.hsic(np.eye(values_of_z, dtype=int), np.eye(values_of_s, dtype=int))
 
 
 def independent(p_s: Sequence[Fraction], p_u: Sequence[Fraction]) -> list[list[Fraction]]:
@@ -72,60 +76,83 @@ def independent(p_s: Sequence[Fraction], p_u: Sequence[Fraction]) -> list[list[F
 
 
 def xor() -> FiniteSCM:
-    """Return Z = S ⊕ U with two fair coins: independent of S, yet every intervention on S changes Z."""
+    """Return Z = S ⊕ U with two fair coins: independent of S, yet intervening on S changes Z."""
     half = Fraction(1, 2)
     return FiniteSCM([[0, 1], [1, 0]], independent([half, half], [half, half]))
 
 
 @check("Proposition G.1")
 def every_table() -> list[Certificate]:
-    """Enumerate all tables of two values of S, three of U and three of Z, under two laws of the noise."""
-    third, half = Fraction(1, 3), Fraction(1, 2)
-    laws = [
-        ([half, half], [third] * 3),
-        ([Fraction(1, 5), Fraction(4, 5)], [half, third, Fraction(1, 6)]),
-    ]
-    worst, fair, hidden, total = Fraction(0), 0, 0, 0
-    for p_s, p_u in laws:
-        probabilities = independent(p_s, p_u)
+    """Enumerate all tables of two values of S, three of U and three of Z, under two laws of U."""
+    third = Fraction(1, 3)
+    half = Fraction(1, 2)
+    uniform = independent([half, half], [third, third, third])
+    uneven = independent([Fraction(1, 5), Fraction(4, 5)], [half, third, Fraction(1, 6)])
+    models = 0
+    fair = 0
+    independent_but_not_fair = 0
+    worst = Fraction(0)
+    for probabilities in (uniform, uneven):
         for labels in itertools.product(range(3), repeat=6):
             model = FiniteSCM([labels[:3], labels[3:]], probabilities)
-            total += 1
+            models += 1
             value = model.hsic()
             if model.counterfactually_fair:
                 fair += 1
                 worst = max(worst, value)
             elif value == 0:
-                hidden += 1
-    details = {"models": total, "counterfactually fair": fair, "independent but not fair": hidden}
+                independent_but_not_fair += 1
+    details = {
+        "models": models,
+        "counterfactually fair": fair,
+        "independent but not fair": independent_but_not_fair,
+    }
     return [
-        inequality("HSIC is zero for every counterfactually fair model, all tables of a given size",
-                   middle=float(worst), upper=0.0, tolerance=0.0, evidence="exact",
-                   assumptions=("S exogenous", "deterministic encoder", "class of heads separates points"),
-                   details=details),
-        strict_inequality("the converse fails: some independent tables are not counterfactually fair", middle=0.0,
-                          upper=float(hidden), margin=0.5, evidence="exact", details=details),
-    ]  # fmt: skip
+        inequality(
+            "HSIC is zero for every counterfactually fair model, all tables of a given size",
+            middle=float(worst),
+            upper=0.0,
+            tolerance=0.0,
+            evidence="exact",
+            assumptions=("S exogenous", "deterministic encoder", "class of heads separates points"),
+            details=details,
+        ),
+        strict_inequality(
+            "the converse fails: some independent tables are not counterfactually fair",
+            middle=0.0,
+            upper=float(independent_but_not_fair),
+            margin=0.5,
+            evidence="exact",
+            details=details,
+        ),
+    ]
 
 
 @check("Proposition G.1")
 def dropped_assumptions() -> list[Certificate]:
-    """Drop an exogenous S, or enough heads: counterfactual fairness then says nothing about independence."""
-    three_eighths, eighth, half = Fraction(3, 8), Fraction(1, 8), Fraction(1, 2)
-    confounded = FiniteSCM(
-        [[0, 1], [0, 1]], [[three_eighths, eighth], [eighth, three_eighths]]
-    )  # Z = U, U follows S
-    signed = FiniteSCM(
-        [[-1, -1], [1, 1]], independent([half, half], [half, half])
-    )  # Z = S, and only f(z) = z² used
-    squared = FiniteSCM([[z * z for z in row] for row in signed.table], signed.probabilities)
+    """Drop an exogenous S, or enough heads: fairness then says nothing about independence."""
+    half = Fraction(1, 2)
+    coins = independent([half, half], [half, half])
+    # Z = U, and U mostly agrees with S.
+    agreeing = [[Fraction(3, 8), Fraction(1, 8)], [Fraction(1, 8), Fraction(3, 8)]]
+    confounded = FiniteSCM([[0, 1], [0, 1]], agreeing)
+    # Z = S, and what is left of it if z² is the only head.
+    signed = FiniteSCM([[-1, -1], [1, 1]], coins)
+    squared = FiniteSCM([[1, 1], [1, 1]], coins)
     return [
         strict_inequality(
-            "needed: S exogenous; a confounded model is counterfactually fair and dependent", middle=0.0,
-            upper=float(confounded.hsic()) * confounded.counterfactually_fair, evidence="exact",
-            details={"HSIC": str(confounded.hsic())}),
+            "needed: S exogenous; a confounded model is counterfactually fair and dependent",
+            middle=0.0,
+            upper=float(confounded.hsic()) * confounded.counterfactually_fair,
+            evidence="exact",
+            details={"HSIC": str(confounded.hsic())},
+        ),
         strict_inequality(
-            "needed: enough heads; Z = S is counterfactually fair for the head z squared alone and dependent",
-            middle=0.0, upper=float(signed.hsic()) * squared.counterfactually_fair, evidence="exact",
-            details={"HSIC": str(signed.hsic())}),
-    ]  # fmt: skip
+            "needed: enough heads; "
+            "Z = S is counterfactually fair for the head z squared alone and dependent",
+            middle=0.0,
+            upper=float(signed.hsic()) * squared.counterfactually_fair,
+            evidence="exact",
+            details={"HSIC": str(signed.hsic())},
+        ),
+    ]

@@ -1,17 +1,19 @@
-"""All statements at a glance: formal proofs, failing sentences, and a picture of what builds on what.
+"""All statements at a glance: formal proofs, failing sentences, and what builds on what.
 
-Nothing here is typed by hand. Verdicts and evidence come from the recorded certificates, formal proofs from the list
-of ``book/proofs``, and proofs in a chapter from a comment ``% proof of Theorem 4.5`` that stands above each of them.
+Nothing here is typed by hand. Verdicts and evidence come from the recorded certificates, formal
+proofs from the list of ``book/proofs``, and proofs in a chapter from a comment ``% proof of Theorem
+4.5`` that stands above each of them.
 
-``book/proofs/statements.csv`` lists the formal theorems; a marker that starts with ``lemma of`` or ``step to`` proves a
-part of an argument. ``.ci/proofs --record`` compiles every file, asks Coq on which axioms each theorem rests (``Print
-Assumptions``), and writes the answers to ``checked.json`` beside a hash of each file. A certificate of evidence "proof"
-compares the hashes with the files: after a change of any file it is inconclusive until the proofs are checked again.
-``frhsic certify`` therefore needs no Coq.
+``book/proofs/statements.csv`` lists the formal theorems; a marker that starts with ``lemma of`` or
+``step to`` proves a part of an argument. ``.ci/proofs --record`` compiles every file, asks Coq on
+which axioms each theorem rests (``Print Assumptions``), and writes the answers to ``checked.json``
+beside a hash of each file. A certificate of evidence "proof" compares the hashes with the files:
+after a change of any file it is inconclusive until the proofs are checked again. ``frhsic certify``
+therefore needs no Coq.
 
-Several certificates may concern one sentence of the paper: the same theorem stated twice, two laws that break one
-remark. ``sentences.csv`` names every sentence that a certificate failed, with the certificates that concern it and the
-class it belongs to:
+Several certificates may concern one sentence of the paper: the same theorem stated twice, two laws
+that break one remark. ``sentences.csv`` names every sentence that a certificate failed, with the
+certificates that concern it and the class it belongs to:
 
 * *numbered statement*: a theorem, proposition, corollary or lemma, as printed;
 * *sentence*: a sentence of a remark, of the text or of a caption;
@@ -34,14 +36,14 @@ from functools import cache
 from html import escape
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from frhsic_core.paper.runs.stored import book_folder
 from frhsic_core.paper.statements import Certificate, check, equality
 from frhsic_core.paper.statements.certificate import EVIDENCE
 from frhsic_core.paper.statements.registry import Statement, statements
 
-# Formal proofs -------------------------------------------------------------------------------------------------------
+# Formal proofs ------------------------------------------------------------------------------------
 
 CLOSED = "Closed under the global context"  # Coq's words for a theorem that rests on no axiom
 
@@ -83,16 +85,16 @@ class FormalTheorem:
 
     @property
     def words(self) -> str:
-        """What the marker says after the number, e.g. ``"upper side"``; the number itself where it says no more."""
-        return self.marker.partition(", ")[2] or self.marker
+        """What the marker says after the number, e.g. ``"upper side"``; else the number itself."""
+        _, _, after_the_number = self.marker.partition(", ")
+        return after_the_number or self.marker
 
 
 def theorems_in(folder: Path) -> tuple[FormalTheorem, ...]:
     """Return the theorems of a folder that prove a statement of the paper or a part of one."""
     with (folder / "statements.csv").open(encoding="utf-8", newline="") as file:
-        return tuple(
-            FormalTheorem(**row) for row in csv.DictReader(file) if row["statement"] in statements()
-        )
+        theorems = [FormalTheorem(**row) for row in csv.DictReader(file)]
+    return tuple(one for one in theorems if one.statement in statements())
 
 
 @cache
@@ -119,47 +121,77 @@ def formally_proved() -> tuple[str, ...]:
     >>> "Theorem 4.7" in formally_proved(), "Theorem 5.1" in formally_proved()
     (True, False)
     """
-    return tuple(
-        n
-        for n in statements()
-        if any(one.whole and one.statement == n for one in formal_theorems())
-    )
+    proved = {one.statement for one in formal_theorems() if one.whole}
+    return tuple(number for number in statements() if number in proved)
+
+
+@dataclass(frozen=True)
+class CoqRecord:
+    """What ``checked.json`` records.
+
+    Attributes
+    ----------
+    files : mapping
+        The hash of each file that was checked, by its name without ``.v``.
+    answers : mapping
+        Coq's words about the axioms of each theorem, by its full name.
+    coq : str
+        The version of Coq.
+    """
+
+    files: Mapping[str, str]
+    answers: Mapping[str, str]
+    coq: str
+
+    def is_current(self, folder: Path) -> bool:
+        """Return whether the files of a folder are those that were checked."""
+        hashes = {
+            file.stem: hashlib.sha256(file.read_bytes()).hexdigest() for file in folder.glob("*.v")
+        }
+        return self.files == hashes
+
+
+def recorded_answers(folder: Path) -> CoqRecord:
+    """Read ``checked.json``; an empty record if there is none."""
+    path = folder / "checked.json"
+    if not path.is_file():
+        return CoqRecord(files={}, answers={}, coq="")
+    found = json.loads(path.read_text(encoding="utf-8"))
+    return CoqRecord(found["files"], answers=found["theorems"], coq=found.get("coq", ""))
+
+
+def assumptions_of(theorems: Iterable[FormalTheorem]) -> tuple[str, ...]:
+    """Return the assumptions of theorems, each once; "none" is no assumption."""
+    found: dict[str, None] = {}
+    for one in theorems:
+        found |= dict.fromkeys(one.assumptions.split("; "))
+    return tuple(word for word in found if not word.startswith("none"))
 
 
 def proof_certificates(number: str, folder: Path) -> list[Certificate]:
-    """Certify that Coq accepted every theorem about a statement, and that none rests on an axiom."""
+    """Certify that Coq accepted all theorems about a statement, and that none rests on an axiom."""
     theorems = [one for one in theorems_in(folder) if one.statement == number]
-    path = folder / "checked.json"
-    record = (
-        json.loads(path.read_text(encoding="utf-8"))
-        if path.is_file()
-        else {"files": {}, "theorems": {}}
-    )
-    files = {
-        file.stem: hashlib.sha256(file.read_bytes()).hexdigest() for file in folder.glob("*.v")
-    }
-    answers = [
-        record["theorems"].get(one.full_name) if record["files"] == files else None
-        for one in theorems
-    ]
-    without_axioms = float(sum(answer == CLOSED for answer in answers))
-    scope = dict.fromkeys(words for one in theorems for words in one.assumptions.split("; "))
-    what = (
-        "proved in Coq"
-        if any(one.whole for one in theorems)
-        else "parts of its proof, proved in Coq"
-    )
+    record = recorded_answers(folder)
+    answers = [record.answers.get(one.full_name) for one in theorems]
+    if record.is_current(folder) and None not in answers:
+        without_axioms = float(answers.count(CLOSED))
+    else:
+        without_axioms = math.nan
+    if any(one.whole for one in theorems):
+        what = "proved in Coq"
+    else:
+        what = "parts of its proof, proved in Coq"
     return [
         equality(
             f"{what}: theorems that rest on no axiom, against all theorems",
-            left=math.nan if None in answers else without_axioms,
+            left=without_axioms,
             right=float(len(theorems)),
             tolerance=0.0,
             evidence="proof",
-            assumptions=tuple(word for word in scope if not word.startswith("none")),
+            assumptions=assumptions_of(theorems),
             details={
                 "theorems": {one.full_name: one.words for one in theorems},
-                "checked with": record.get("coq", ""),
+                "checked with": record.coq,
             },
         )
     ]
@@ -175,7 +207,9 @@ for _number in dict.fromkeys(one.statement for one in formal_theorems()):
     _register(_number)
 
 
-# Sentences of the paper ----------------------------------------------------------------------------------------------
+# Sentences of the paper ---------------------------------------------------------------------------
+
+Row = Mapping[str, Any]  # a recorded certificate
 
 KINDS = ("numbered statement", "sentence", "reading")
 FAILS = "fails as stated"
@@ -198,8 +232,8 @@ class Sentence:
     certificates : tuple of str
         Beginnings or parts of the claims that concern it.
     itself : bool
-        Whether the sentence is what its statements state, and not a further sentence in them or near them. True for
-        every numbered statement, and for a remark whose main claim fails.
+        Whether the sentence is what its statements state, and not a further sentence in them or
+        near them. True for every numbered statement, and for a remark whose main claim fails.
     """
 
     kind: str
@@ -220,19 +254,21 @@ def sentences() -> tuple[Sentence, ...]:
     >>> sentences()[0].statements
     ('Theorem 5.1', 'Corollary 5.2', 'Proposition G.2', 'Corollary G.3')
     """
-    text = (
-        resources.files("frhsic_core.paper.statements")
-        .joinpath("sentences.csv")
-        .read_text(encoding="utf-8")
-    )
-    return tuple(
-        Sentence(
-            **{name: row[name] for name in ("kind", "place", "sentence", "holds")},
-            statements=tuple(row["statements"].split("; ")),
-            certificates=tuple(json.loads(row["certificates"])),
-            itself=row["itself"] == "yes",
-        )
-        for row in csv.DictReader(text.splitlines())
+    folder = resources.files("frhsic_core.paper.statements")
+    text = folder.joinpath("sentences.csv").read_text(encoding="utf-8")
+    return tuple(sentence_of(row) for row in csv.DictReader(text.splitlines()))
+
+
+def sentence_of(row: Mapping[str, str]) -> Sentence:
+    """Return the sentence of one row of ``sentences.csv``."""
+    return Sentence(
+        kind=row["kind"],
+        statements=tuple(row["statements"].split("; ")),
+        place=row["place"],
+        sentence=row["sentence"],
+        holds=row["holds"],
+        certificates=tuple(json.loads(row["certificates"])),
+        itself=row["itself"] == "yes",
     )
 
 
@@ -244,45 +280,71 @@ def theorems() -> tuple[str, ...]:
     >>> len(theorems())
     18
     """
-    return tuple(
-        n for n in statements() if n.startswith(("Theorem", "Proposition", "Corollary", "Lemma"))
-    )
+    kinds = ("Theorem", "Proposition", "Corollary", "Lemma")
+    return tuple(number for number in statements() if number.startswith(kinds))
 
 
-def concerned(sentence: Sentence, rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Return the recorded certificates that concern a sentence: of its statements, with one of its texts."""
-    return [
-        row
-        for row in rows
-        if row["statement"] in sentence.statements
-        and any(text in row["claim"] for text in sentence.certificates)
-    ]
+def concerns(sentence: Sentence, row: Row) -> bool:
+    """Return whether a recorded certificate is of one of the statements, with one of the texts."""
+    if row["statement"] not in sentence.statements:
+        return False
+    return any(text in row["claim"] for text in sentence.certificates)
 
 
-def failing(rows: Iterable[Mapping[str, Any]]) -> list[Sentence]:
+def concerned(sentence: Sentence, rows: Iterable[Row]) -> list[Row]:
+    """Return the recorded certificates that concern a sentence."""
+    return [row for row in rows if concerns(sentence, row)]
+
+
+def failing(rows: Iterable[Row]) -> list[Sentence]:
     """Return the sentences that a recorded certificate failed."""
-    rows = list(rows)
-    return [s for s in sentences() if any(row["verdict"] == FAILS for row in concerned(s, rows))]
+    failed = [row for row in rows if row["verdict"] == FAILS]
+    return [sentence for sentence in sentences() if concerned(sentence, failed)]
 
 
-def judged(rows: Iterable[Mapping[str, Any]]) -> dict[str, tuple[str, int]]:
-    """Return for each statement whether it holds as printed, and how many other sentences in or near it fail.
+class Judgment(NamedTuple):
+    """What the certificates say about a statement.
 
-    It "is open" if a certificate fails or is inconclusive and belongs to no sentence of ``sentences.csv``.
+    Attributes
+    ----------
+    words : {"holds", "needs a further condition", "is open"}
+        Whether it holds as printed.
+    near : int
+        How many other sentences in or near it fail.
     """
-    rows, found = list(rows), {}
-    for number in dict.fromkeys(row["statement"] for row in rows):
-        own = [row for row in rows if row["statement"] == number]
-        broken = failing(own)
-        known = [row for s in broken for row in concerned(s, own)]
-        unknown = any(row["verdict"] in (FAILS, "inconclusive") and row not in known for row in own)
-        words = "needs a further condition" if any(s.itself for s in broken) else "holds"
-        found[number] = ("is open" if unknown else words, sum(not s.itself for s in broken))
-    return found
+
+    words: str = "holds"
+    near: int = 0
 
 
-def counts(rows: Iterable[Mapping[str, Any]]) -> dict[str, int]:
-    """Count the paper's theorems, those without a counterexample, and the failing sentences of each class.
+def judge(rows: list[Row]) -> Judgment:
+    """Return what the certificates of one statement say about it.
+
+    It "is open" if a certificate fails or is inconclusive and belongs to no sentence of
+    ``sentences.csv``.
+    """
+    broken = failing(rows)
+    itself = [sentence for sentence in broken if sentence.itself]
+    near = len(broken) - len(itself)
+    for row in rows:
+        explained = any(concerns(sentence, row) for sentence in broken)
+        if row["verdict"] in (FAILS, "inconclusive") and not explained:
+            return Judgment("is open", near)
+    if itself:
+        return Judgment("needs a further condition", near)
+    return Judgment("holds", near)
+
+
+def judged(rows: Iterable[Row]) -> dict[str, Judgment]:
+    """Return the judgment of each statement that has a certificate."""
+    of_statement: dict[str, list[Row]] = {}
+    for row in rows:
+        of_statement.setdefault(row["statement"], []).append(row)
+    return {number: judge(own) for number, own in of_statement.items()}
+
+
+def counts(rows: Iterable[Row]) -> dict[str, int]:
+    """Count the theorems, those without a counterexample, and the failing sentences of each class.
 
     Parameters
     ----------
@@ -292,20 +354,20 @@ def counts(rows: Iterable[Mapping[str, Any]]) -> dict[str, int]:
     Returns
     -------
     dict
-        ``"theorems"``, ``"theorems that hold"`` and the number of failing sentences for every one of ``KINDS``.
+        ``"theorems"``, ``"theorems that hold"`` and the number of failing sentences for every one
+        of ``KINDS``.
     """
     rows = list(rows)
-    about, kinds = judged(rows), Counter(s.kind for s in failing(rows))
-    return {
-        "theorems": len(theorems()),
-        "theorems that hold": sum(
-            number not in about or about[number][0] == "holds" for number in theorems()
-        ),
-        **{kind: kinds[kind] for kind in KINDS},
-    }
+    judgments = judged(rows)
+    holding = [n for n in theorems() if judgments.get(n, Judgment()).words == "holds"]
+    found = {"theorems": len(theorems()), "theorems that hold": len(holding)}
+    kinds = Counter(sentence.kind for sentence in failing(rows))
+    for kind in KINDS:
+        found[kind] = kinds[kind]
+    return found
 
 
-# All statements ------------------------------------------------------------------------------------------------------
+# All statements -----------------------------------------------------------------------------------
 
 # What was found about a statement, and the class of its box in the picture.
 VERDICTS = {
@@ -318,12 +380,15 @@ _PAGE_PROOF = re.compile(r"^% proof of (\w[\w-]* (?:[\w.]*\d|bound))(?:, (.*))?$
 
 @cache
 def page_proofs(folder: Path) -> dict[str, tuple[str, str]]:
-    """Return for each statement that a chapter proves the chapter and the restriction, which is mostly empty."""
-    return {
-        number: (path.stem, words or "")
-        for path in sorted(folder.glob("*.md"))
-        for number, words in _PAGE_PROOF.findall(path.read_text(encoding="utf-8"))
-    }
+    """Return, for each statement that a chapter proves, the chapter and the restriction.
+
+    The restriction is mostly empty.
+    """
+    found: dict[str, tuple[str, str]] = {}
+    for path in sorted(folder.glob("*.md")):
+        for number, restriction in _PAGE_PROOF.findall(path.read_text(encoding="utf-8")):
+            found[number] = (path.stem, restriction)
+    return found
 
 
 @dataclass(frozen=True)
@@ -334,9 +399,11 @@ class Standing:
     ----------
     statement : Statement
     here : str
-        Empty if no chapter proves it; otherwise ``"yes"`` or the restriction under which it is proved.
+        Empty if no chapter proves it; otherwise ``"yes"`` or the restriction under which it is
+        proved.
     formal : str
-        Empty, ``"parts"``, or the restriction under which Coq checked it (``"yes"`` if there is none).
+        Empty, ``"parts"``, or the restriction under which Coq checked it (``"yes"`` if there is
+        none).
     evidence : tuple of str
         Classes of its certificates, the strongest first.
     verdict : str
@@ -352,10 +419,8 @@ class Standing:
     @property
     def evidence_words(self) -> tuple[str, ...]:
         """Evidence as a table shows it. A formal proof of parts is not a proof of the statement."""
-        return tuple(
-            "proof of parts" if e == "proof" and self.formal == "parts" else e
-            for e in self.evidence
-        )
+        words = {"proof": "proof of parts"} if self.formal == "parts" else {}
+        return tuple(words.get(one, one) for one in self.evidence)
 
     @property
     def link(self) -> str:
@@ -364,15 +429,23 @@ class Standing:
 
 
 def _formal_words(number: str) -> str:
+    """Return what ``Standing.formal`` is for a statement."""
     own = [one for one in formal_theorems() if one.statement == number]
+    if not own:
+        return ""
     if number not in formally_proved():
-        return "parts" if own else ""
-    words = sorted(one.assumptions.split("; ")[0] for one in own if one.whole)
-    return next((f"for {word}" for word in words if word.startswith("finite")), "yes")
+        return "parts"
+    spaces = [one.assumptions.split("; ")[0] for one in own if one.whole]
+    for space in sorted(spaces):
+        if space.startswith("finite"):
+            return f"for {space}"
+    return "yes"
 
 
-def standings(rows: Iterable[Mapping[str, Any]]) -> list[Standing]:
-    """Return what is known about every statement, in the order of the paper. Every one of them is proved in a chapter.
+def standings(rows: Iterable[Row]) -> list[Standing]:
+    """Return what is known about every statement, in the order of the paper.
+
+    Every one of them is proved in a chapter.
 
     Parameters
     ----------
@@ -380,41 +453,55 @@ def standings(rows: Iterable[Mapping[str, Any]]) -> list[Standing]:
         Certificates on record, as in ``book/claims/verdicts.json``.
     """
     rows = list(rows)
-    about = judged(rows)
-    chapters = page_proofs(book_folder().parent / "notebooks")
+    judgments = judged(rows)
+    proofs = page_proofs(book_folder().parent / "notebooks")
     found = []
     for number, statement in statements().items():
-        own = [row for row in rows if row["statement"] == number]
-        present = {row["evidence"] for row in own}
-        chapter = chapters.get(number)
-        here = "" if chapter is None else chapter[1] or "yes"
-        verdict, near = about.get(number, ("holds", 0))
-        verdict = (
-            "holds; a sentence in or near it fails" if verdict == "holds" and near else verdict
+        here = ""
+        if number in proofs:
+            _, restriction = proofs[number]
+            here = restriction or "yes"
+        judgment = judgments.get(number, Judgment())
+        verdict = judgment.words
+        if verdict == "holds" and judgment.near > 0:
+            verdict = "holds; a sentence in or near it fails"
+        present = {row["evidence"] for row in rows if row["statement"] == number}
+        found.append(
+            Standing(
+                statement,
+                here=here,
+                formal=_formal_words(number),
+                evidence=tuple(one for one in EVIDENCE if one in present),
+                verdict=verdict,
+            )
         )
-        evidence = tuple(e for e in EVIDENCE if e in present)
-        found.append(Standing(statement, here, _formal_words(number), evidence, verdict))
     return found
 
 
 def overview_table(found: Iterable[Standing]) -> list[dict[str, str]]:
     """Return the rows of the table of all statements, with links; ``"–"`` stands for no."""
-    return [
-        {
-            "statement": f'<a href="{one.link}">{one.statement.number}</a><br><small>{one.statement.what}</small>',
-            "proved in the paper": {"no": "–"}.get(
-                one.statement.paper_proof, one.statement.paper_proof
-            ),
-            "here": one.here or "–",
-            "formally": one.formal or "–",
-            "evidence": ", ".join(one.evidence_words),
-            "verdict": one.verdict,
-        }
-        for one in found
-    ]
+    rows = []
+    for one in found:
+        statement = one.statement
+        name = f'<a href="{one.link}">{statement.number}</a>'
+        in_paper = "–" if statement.paper_proof == "no" else statement.paper_proof
+        rows.append(
+            {
+                "statement": f"{name}<br><small>{statement.what}</small>",
+                "proved in the paper": in_paper,
+                "here": one.here or "–",
+                "formally": one.formal or "–",
+                "evidence": ", ".join(one.evidence_words),
+                "verdict": one.verdict,
+            }
+        )
+    return rows
 
 
-WIDTH, HEIGHT, ACROSS, DOWN, MARGIN = 96, 44, 18, 24, 12
+# The picture, in pixels: a box, the gaps between boxes, and the margin around all.
+WIDTH, HEIGHT = 96, 44
+ACROSS, DOWN = 18, 24
+MARGIN = 12
 _ABBREVIATED = {
     "Theorem": "Thm",
     "Proposition": "Prop",
@@ -426,72 +513,116 @@ _ABBREVIATED = {
 
 def drawn_edges() -> list[tuple[str, str]]:
     """Return the dependencies as pairs of what is used and what uses it."""
-    return [
-        (used, number) for number, statement in statements().items() for used in statement.builds_on
-    ]
+    found = []
+    for number, statement in statements().items():
+        found += [(used, number) for used in statement.builds_on]
+    return found
 
 
 def _corner(number: str) -> tuple[int, int]:
+    """Return the upper left corner of the box of a statement."""
     column, row = statements()[number].place
     return MARGIN + column * (WIDTH + ACROSS), MARGIN + row * (HEIGHT + DOWN)
 
 
 def _edge(used: str, user: str) -> str:
-    (column, row), (to_column, to_row) = statements()[used].place, statements()[user].place
-    (x, y), (to_x, to_y) = _corner(used), _corner(user)
+    """Return the path of the arrow from a statement to one that uses it."""
+    column, row = statements()[used].place
+    to_column, to_row = statements()[user].place
     if to_row == row + 1:
-        start, end = x + WIDTH / 2, to_x + WIDTH / 2
-        bend = DOWN * 0.6
-        return f"M{start} {y + HEIGHT}C{start} {y + HEIGHT + bend} {end} {to_y - bend} {end} {to_y - 1}"
-    # Through the gap beside the column, so that no line passes behind a box; the longest line on the right.
-    out = 1 if to_column == column and to_row - row > 3 else -1
-    start = x + WIDTH if out > 0 else x
-    turn = start + out * ACROSS / 2
+        return _curve_down(used, user)
+    # The longest lines pass on the right.
+    on_the_right = to_column == column and to_row - row > 3
+    return _line_around(used, user, on_the_right=on_the_right)
+
+
+def _curve_down(used: str, user: str) -> str:
+    """Return a curve from the bottom of a box to the top of a box in the next row."""
+    x, y = _corner(used)
+    to_x, to_y = _corner(user)
+    start, bottom = x + WIDTH / 2, y + HEIGHT
+    end, top = to_x + WIDTH / 2, to_y - 1
+    bend = DOWN * 0.6
+    return f"M{start} {bottom}C{start} {bottom + bend} {end} {to_y - bend} {end} {top}"
+
+
+def _line_around(used: str, user: str, *, on_the_right: bool) -> str:
+    """Return a line through the gap beside a column, so that it passes behind no box."""
+    x, y = _corner(used)
+    to_x, to_y = _corner(user)
+    if on_the_right:
+        start = x + WIDTH
+        turn = start + ACROSS / 2
+    else:
+        start = x
+        turn = start - ACROSS / 2
     end = to_x - 1 if turn < to_x else to_x + WIDTH + 1
-    height, target = y + HEIGHT * 0.7, to_y + HEIGHT / 2
+    height = y + HEIGHT * 0.7
+    target = to_y + HEIGHT / 2
     return f"M{start} {height}L{turn} {height}L{turn} {target}L{end} {target}"
 
 
+def _short_name(number: str) -> str:
+    """Return what a box calls a statement: "Thm 4.5"; "Linear" for "Linear-encoder bound"."""
+    kind, _, rest = number.partition(" ")
+    if rest == "bound":
+        return kind.partition("-")[0]
+    return f"{_ABBREVIATED.get(kind, kind)} {rest}"
+
+
 def _box(one: Standing) -> str:
-    x, y = _corner(one.statement.number)
-    kind, _, rest = one.statement.number.partition(" ")
-    name = f"{_ABBREVIATED.get(kind, kind)} {rest}" if rest != "bound" else kind.partition("-")[0]
-    state = {"": "", "parts": "parts"}.get(one.formal, "formal")
-    classes = f"{VERDICTS[one.verdict]} {state}".strip()
-    words = f"{one.statement.number}: {one.statement.what}. Verdict: {one.verdict}."
+    """Return the box of a statement: a link with a title, a frame and two lines of text."""
+    statement = one.statement
+    x, y = _corner(statement.number)
     center = x + WIDTH / 2
+    proof = {"": "", "parts": "parts"}.get(one.formal, "formal")
+    classes = f"{VERDICTS[one.verdict]} {proof}".strip()
+    title = escape(f"{statement.number}: {statement.what}. Verdict: {one.verdict}.")
+    name = _short_name(statement.number)
+    words = escape(statement.short)
     return (
-        f'<a href="{one.link}" class="{classes}"><title>{escape(words)}</title>'
+        f'<a href="{one.link}" class="{classes}"><title>{title}</title>'
         f'<rect x="{x}" y="{y}" width="{WIDTH}" height="{HEIGHT}" rx="6"/>'
         f'<text class="number" x="{center}" y="{y + 19}">{name}</text>'
-        f'<text class="words" x="{center}" y="{y + 34}">{escape(one.statement.short)}</text></a>'
+        f'<text class="words" x="{center}" y="{y + 34}">{words}</text></a>'
     )
+
+
+def _arrow(used: str, user: str) -> str:
+    return f'<path d="{_edge(used, user)}" marker-end="url(#statement-arrow)"/>'
+
+
+def _legend() -> str:
+    """Return the meaning of colors and frames."""
+    meanings = {kind: words for words, kind in VERDICTS.items()}
+    meanings["formal"] = "proof checked by a proof assistant"
+    meanings["parts"] = "parts of the proof checked"
+    entries = [
+        f'<span><span class="key {kind}"></span>{words}</span>' for kind, words in meanings.items()
+    ]
+    return "".join(entries)
 
 
 def map_html(found: Iterable[Standing]) -> str:
-    """Return the picture of all statements as inline SVG with its legend: each box is a link to its chapter.
+    """Return the picture of all statements as inline SVG with its legend.
 
-    The color of a box is the verdict. A thick frame marks a statement whose proof Coq has checked (broken: parts of
-    the proof only). An arrow leads from a statement to one whose proof uses it.
+    Each box is a link to its chapter. The color of a box is the verdict. A thick frame marks a
+    statement whose proof Coq has checked (broken: parts of the proof only). An arrow leads from a
+    statement to one whose proof uses it.
     """
-    found = list(found)
-    columns, rows = (1 + max(one.place[axis] for one in statements().values()) for axis in (0, 1))
+    places = [statement.place for statement in statements().values()]
+    columns = 1 + max(column for column, _ in places)
+    rows = 1 + max(row for _, row in places)
     width = 2 * MARGIN + columns * WIDTH + (columns - 1) * ACROSS
     height = 2 * MARGIN + rows * HEIGHT + (rows - 1) * DOWN
-    edges = "".join(
-        f'<path d="{_edge(*edge)}" marker-end="url(#statement-arrow)"/>' for edge in drawn_edges()
-    )
+    label = "The statements of the paper; an arrow leads to a statement whose proof uses another"
+    edges = "".join(_arrow(used, user) for used, user in drawn_edges())
     boxes = "".join(_box(one) for one in found)
-    keys = {kind: words for words, kind in VERDICTS.items()}
-    keys |= {"formal": "proof checked by a proof assistant", "parts": "parts of the proof checked"}
-    legend = "".join(
-        f'<span><span class="key {kind}"></span>{words}</span>' for kind, words in keys.items()
-    )
     return (
         '<div class="statement-map">'
-        f'<svg viewBox="0 0 {width} {height}" role="group" '
-        'aria-label="The statements of the paper; an arrow leads to a statement whose proof uses another">'
-        '<defs><marker id="statement-arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="6" markerHeight="6" '
-        f'orient="auto"><path d="M0 0L8 4L0 8z"/></marker></defs>{edges}{boxes}</svg>'
-        f'<div class="legend">{legend}</div></div>'
+        f'<svg viewBox="0 0 {width} {height}" role="group" aria-label="{label}">'
+        '<defs><marker id="statement-arrow" viewBox="0 0 8 8" refX="7" refY="4" '
+        'markerWidth="6" markerHeight="6" orient="auto"><path d="M0 0L8 4L0 8z"/></marker></defs>'
+        f"{edges}{boxes}</svg>"
+        f'<div class="legend">{_legend()}</div></div>'
     )

@@ -8,11 +8,12 @@ A module of this folder takes part by decorating functions with :func:`check`:
     def two_sided_on_laws(*, quick: bool) -> list[Certificate]:
         return [inequality("HSIC is at most the integral", middle=..., upper=..., evidence="exact")]
 
-The name is the printed number (a row of ``statements.csv``). The decorator writes it, with the paper's label, on every
-certificate that the function returns. ``quick`` may shrink grids, draws and searches, and a check that has nothing to
-shrink leaves it out. It must not change which certificates come back, because recorded verdicts are compared by
-statement and claim; therefore a claim never mentions a size. :func:`checks` imports the modules of the folder when it
-is first called.
+The name is the printed number (a row of ``statements.csv``). The decorator writes it, with the
+paper's label, on every certificate that the function returns. ``quick`` may shrink grids, draws and
+searches, and a check that has nothing to shrink leaves it out. It must not change which
+certificates come back, because recorded verdicts are compared by statement and claim; therefore a
+claim never mentions a size. :func:`checks` imports the modules of the folder when it is first
+called.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ import functools
 import importlib
 import inspect
 import pkgutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
@@ -54,7 +55,8 @@ class Statement:
     chapter, anchor : str
         The chapter of the book that states it, and the label of its box there.
     builds_on : tuple of str
-        Numbers of the statements that its proof in the paper uses, without those that another of them builds on.
+        Numbers of the statements that its proof in the paper uses, without those that another of
+        them builds on.
     paper_proof : {"yes", "no", "cites another paper", "definition"}
         Whether the paper proves it.
     place : tuple of int
@@ -96,24 +98,29 @@ def statements() -> dict[str, Statement]:
     >>> len(statements()), statements()["Theorem 4.5"].label
     (24, 'cor:hsic-mmd-equivalence')
     """
-    text = (
-        resources.files("frhsic_core.paper.statements")
-        .joinpath("statements.csv")
-        .read_text(encoding="utf-8")
-    )
+    folder = resources.files("frhsic_core.paper.statements")
+    text = folder.joinpath("statements.csv").read_text(encoding="utf-8")
     rows = csv.DictReader(text.splitlines())
-    return {
-        row["number"]: Statement(
-            **{
-                name: row[name]
-                for name in ("number", "label", "what", "short", "chapter", "anchor", "paper_proof")
-            },
-            needs_verdict=row["verdict_needed"].startswith("yes"),
-            builds_on=tuple(row["builds_on"].split("; ")) if row["builds_on"] else (),
-            place=tuple(map(int, (row["place"] or "").split())),
-        )
-        for row in rows
-    }
+    return {row["number"]: statement_of(row) for row in rows}
+
+
+def statement_of(row: Mapping[str, str]) -> Statement:
+    """Return the statement of one row of ``statements.csv``."""
+    builds_on: tuple[str, ...] = ()
+    if row["builds_on"]:
+        builds_on = tuple(row["builds_on"].split("; "))
+    return Statement(
+        number=row["number"],
+        label=row["label"],
+        what=row["what"],
+        needs_verdict=row["verdict_needed"].startswith("yes"),
+        short=row["short"],
+        chapter=row["chapter"],
+        anchor=row["anchor"],
+        builds_on=builds_on,
+        paper_proof=row["paper_proof"],
+        place=tuple(int(number) for number in (row["place"] or "").split()),
+    )
 
 
 def find_statement(name: str) -> Statement:
@@ -152,7 +159,8 @@ def check(*numbers: str, name: str | None = None) -> Callable[[Check], Check]:
     Returns
     -------
     callable
-        The check of the first statement. It takes ``quick`` (keyword, default False) even if the function does not.
+        The check of the first statement. It takes ``quick`` (keyword, default False) even if the
+        function does not.
 
     Raises
     ------
@@ -169,20 +177,19 @@ def check(*numbers: str, name: str | None = None) -> Callable[[Check], Check]:
         takes_quick = "quick" in inspect.signature(function).parameters
 
         def stamped(number: str) -> Check:
+            label = statements()[number].label
+
             @functools.wraps(function)
             def run(*, quick: bool = False) -> list[Certificate]:
-                found = function(**({"quick": quick} if takes_quick else {}))
-                return [
-                    replace(one, statement=number, label=statements()[number].label)
-                    for one in found
-                ]
+                found = function(quick=quick) if takes_quick else function()
+                return [replace(one, statement=number, label=label) for one in found]
 
             run.__name__ = name or function.__name__
             _REGISTERED.append((number, run))
             return run
 
-        first, *_ = [stamped(number) for number in numbers]
-        return first
+        checks_of_numbers = [stamped(number) for number in numbers]
+        return checks_of_numbers[0]
 
     return decorate
 
@@ -196,13 +203,16 @@ def checks() -> dict[str, tuple[Check, ...]]:
     >>> [one.__name__ for one in checks()["Theorem 3.2"]]
     ['disintegration', 'formal_proof']
     """
-    for info in pkgutil.iter_modules(
-        importlib.import_module(_PACKAGE).__path__, prefix=f"{_PACKAGE}."
-    ):
+    package = importlib.import_module(_PACKAGE)
+    for info in pkgutil.iter_modules(package.__path__, prefix=f"{_PACKAGE}."):
         importlib.import_module(info.name)
-    # Sorted by module, since modules also import each other; within a module the order is that of the file.
+    # Sorted by module, since modules also import each other; within a module the order is that of
+    # the file.
     ordered = sorted(_REGISTERED, key=lambda entry: entry[1].__module__)
-    return {number: tuple(one for of, one in ordered if of == number) for number in statements()}
+    found: dict[str, list[Check]] = {number: [] for number in statements()}
+    for number, one in ordered:
+        found[number].append(one)
+    return {number: tuple(own) for number, own in found.items()}
 
 
 def run_checks(
@@ -222,7 +232,9 @@ def run_checks(
     before : callable, optional
         Called with the number and the check before each one: a place to show progress.
     """
-    for number in statements() if numbers is None else numbers:
+    if numbers is None:
+        numbers = statements()
+    for number in numbers:
         for one in checks()[number]:
             if before is not None:
                 before(number, one)
