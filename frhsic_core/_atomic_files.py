@@ -174,20 +174,30 @@ def claim(path: Path) -> Iterator[bool]:
     The operating system frees the lock when that process ends, however it ends. On systems without
     such locks (Windows) every process holds it.
     """
-    with _opened(path) as file:
-        held = True
-        with suppress(ImportError):
-            import fcntl
+    held = True
+    try:
+        with _opened(path) as file:
+            with suppress(ImportError):
+                import fcntl
 
+                try:
+                    fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    held = False
             try:
-                fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                held = False
-        try:
-            yield held
-        finally:
-            if held:
-                path.unlink(missing_ok=True)
+                yield held
+            finally:
+                if held:
+                    _remove_open(path)
+    finally:
+        if held and os.name == "nt":
+            _remove_open(path)
+
+
+def _remove_open(path: Path) -> None:
+    """Remove a file; on Windows one that is open stays."""
+    with suppress(PermissionError):
+        path.unlink(missing_ok=True)
 
 
 def _opened(path: Path) -> BinaryIO:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import gc
 import inspect
 import os
@@ -22,6 +21,11 @@ os.environ.setdefault("MKL_NUM_THREADS", "1")
 
 import pytest
 from records import Records
+
+try:
+    import fcntl
+except ModuleNotFoundError:  # Windows: there a value may be computed by two workers
+    fcntl = None  # type: ignore[assignment]
 
 try:
     from hypothesis import HealthCheck, settings
@@ -195,9 +199,12 @@ def once(shared_folder: Path) -> Callable[[str, Callable[[], Any]], Any]:
     def load_or_compute(name: str, function: Callable[[], Any]) -> Any:
         path = shared_folder / f"{name}.once"
         with path.with_suffix(".lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+            if fcntl is not None:
+                fcntl.flock(lock, fcntl.LOCK_EX)
             if not path.is_file():
-                path.write_bytes(pickle.dumps(function()))
+                unfinished = path.with_suffix(f".{os.getpid()}")
+                unfinished.write_bytes(pickle.dumps(function()))
+                os.replace(unfinished, path)
         return pickle.loads(path.read_bytes())
 
     return load_or_compute

@@ -15,7 +15,6 @@ import importlib.util
 import json
 import math
 import os
-import resource
 import subprocess
 import sys
 import time
@@ -110,6 +109,8 @@ def _peak() -> float:
     status = Path("/proc/self/status")
     if status.exists():
         return int(status.read_text().partition("VmHWM:")[2].split()[0]) / 1024
+    import resource  # Windows has no such module, and only a measurement needs it
+
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20  # macOS counts bytes
 
 
