@@ -153,6 +153,33 @@ def test_without_coq_the_check_says_how_to_install_it() -> None:
     assert optional.returncode == 0
 
 
+@pytest.mark.parametrize(
+    ("settings", "status"),
+    [({"CI": "true"}, 1), ({"CI": "true", "FRHSIC_WITHOUT_PROOFS": "yes"}, 0)],
+)
+def test_continuous_integration_leaves_them_out_by_name_alone(
+    settings: dict[str, str], status: int
+) -> None:
+    done = subprocess.run(
+        [*CHECK, "--optional"],
+        env={"PATH": "/nowhere", **settings},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == status
+    assert "THE PROOFS WERE NOT CHECKED" in done.stderr
+
+
+def test_the_container_has_the_packages_of_the_checker() -> None:
+    container = (ROOT / ".ci" / "proofs.Dockerfile").read_text(encoding="utf-8")
+    done = subprocess.run(
+        CHECK, env={"PATH": "/nowhere"}, capture_output=True, text=True, check=False
+    )
+    [packages] = re.findall(r"apt-get install (.+)", done.stderr)
+    assert set(packages.split()) <= set(container.split())
+
+
 def test_where_packages_can_be_had_a_missing_library_is_an_error(tmp_path: Path) -> None:
     """A coqc that finds no library, and an apt-get that installs nothing: `--optional` must not pass."""
     for name, code in (("coqc", 1), ("apt-get", 0)):
@@ -176,7 +203,7 @@ def test_the_checker_accepts_a_proof_and_rejects_a_wrong_statement() -> None:
     done = subprocess.run(
         [*CHECK, "--only", "Lemma_B_2", "--break"], capture_output=True, text=True, check=False
     )
-    if "The proofs were not checked" in done.stderr:
+    if "THE PROOFS WERE NOT CHECKED" in done.stderr:
         pytest.skip(f"needs Coq and MathComp: {done.stderr.strip()}")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "two_groups" in done.stdout
