@@ -14,7 +14,7 @@ from __future__ import annotations
 import pkgutil
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.2.0"
+__version__ = "0.1.0"
 
 _EXPORTS = {
     "bounds": ("Bounded", "eipm_bound", "gdp_bound", "hsic_bound"),

@@ -47,7 +47,11 @@ def test_the_paper_and_its_authors_are_named() -> None:
 
 def test_the_version_is_the_package_s() -> None:
     version = frhsic_core.__version__
-    assert tomllib.loads(_read("pyproject.toml"))["project"]["version"] == version
+    project = tomllib.loads(_read("pyproject.toml"))
+    assert project["project"]["dynamic"] == ["version"]
+    assert project["tool"]["setuptools"]["dynamic"]["version"] == {
+        "attr": "frhsic_core.__version__"
+    }
     assert f"\nversion: {version}\n" in _read("CITATION.cff")
     assert f"version = {{{version}}}" in _read("book", "citing.md")
     assert json.loads(_read(".zenodo.json"))["version"] == version
