@@ -25,6 +25,7 @@ STORED = (
 )
 CHAPTERS = (
     *LIBRARY,
+    "LICENSE-docs",
     "notebooks",
     "book/homework.md",
     *STORED,
