@@ -50,7 +50,7 @@ from frhsic_core.cli import command
 from frhsic_core.inputs.columns import far_codes
 from frhsic_core.inputs.files import read_table
 from frhsic_core.learning import FitWarning, MissingAttributeWarning
-from frhsic_core.remedies.comparison import dependence_of
+from frhsic_core.remedies.dependence import dependence_of
 
 RNG = np.random.default_rng(0)
 N = 200
@@ -378,7 +378,7 @@ OWN: list[Row] = [
     ("a λ below zero", lambda: compare(remedies={"encoder": [-1.0]}), ValueError, "λ of an encoder is zero or more"),
     *((f"max_seconds={given!r}", lambda given=given: compare(max_seconds=given), ValueError, "a number of seconds")
       for given in (-1.0, "30", float("nan"))),
-    ("the attribute by position, compared", lambda: compare_remedies(X, Y, AGE), TypeError, "sensitive_features=age"),
+    ("the attribute by position, compared", lambda: compare_remedies(X, Y, AGE), TypeError, "2 positional arguments"),
     ("no splits", lambda: compare(n_splits=0), ValueError, "at least one split"),
     ("a negative limit", lambda: compare().best(within=-1.0), ValueError, "within is -1"),
     ("a method of another class", lambda: adjusted(method="median"), ValueError, "'method' parameter"),

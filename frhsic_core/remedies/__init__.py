@@ -8,9 +8,12 @@ the trained encoders on your own data.
 
 from __future__ import annotations
 
-from frhsic_core.remedies.comparison import RemediedModel, RemedyComparison, compare_remedies
-from frhsic_core.remedies.erase import AttributeEraser, KernelEraser
+from frhsic_core.remedies.comparison import compare_remedies
+from frhsic_core.remedies.kernel_eraser import KernelEraser
+from frhsic_core.remedies.leace import AttributeEraser
 from frhsic_core.remedies.models import AdjustedClassifier, AdjustedRegressor
+from frhsic_core.remedies.remedied import RemediedClassifier, RemediedModel, RemediedRegressor
+from frhsic_core.remedies.result import RemedyComparison
 from frhsic_core.remedies.scores import ScoreAdjuster, adjust_scores
 
 __all__ = [
@@ -18,7 +21,9 @@ __all__ = [
     "AdjustedRegressor",
     "AttributeEraser",
     "KernelEraser",
+    "RemediedClassifier",
     "RemediedModel",
+    "RemediedRegressor",
     "RemedyComparison",
     "ScoreAdjuster",
     "adjust_scores",

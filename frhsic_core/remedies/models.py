@@ -16,15 +16,17 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, v
 
 from frhsic_core._arrays import ArrayLike
 from frhsic_core.inputs.fitting import require_numbers, two_classes
-from frhsic_core.remedies.adjust import MeanAdjustment, RankAdjustment
 from frhsic_core.remedies.attributes import (
     attributes_to_fit,
     checked_features,
     read_attributes,
     warn_of_few,
 )
+from frhsic_core.remedies.learners import require_predictions
 from frhsic_core.remedies.links import IDENTITY, LOG, LOGIT, Link
+from frhsic_core.remedies.mean_adjustment import MeanAdjustment
 from frhsic_core.remedies.project import ProjectedAdjustment
+from frhsic_core.remedies.rank_adjustment import RankAdjustment
 
 METHODS: dict[str, type[MeanAdjustment]] = {
     "mean": MeanAdjustment,
@@ -33,19 +35,6 @@ METHODS: dict[str, type[MeanAdjustment]] = {
 }
 # The estimator checks what it can take.
 _ANY: dict[str, Any] = {"dtype": None, "accept_sparse": True, "ensure_all_finite": False}
-
-
-def require_predictions(model: Any, *, classes: bool) -> None:
-    """Raise an error for a model that does not predict probabilities of classes, or numbers."""
-    name = type(model).__name__
-    if classes and not hasattr(model, "predict_proba"):
-        raise TypeError(
-            f"{name} has no predict_proba, which two classes need. Wrap it in "
-            "CalibratedClassifierCV if it is a classifier. A regressor is for numbers: use "
-            "AdjustedRegressor, or task='regression'."
-        )
-    if is_classifier(model) and not classes:
-        raise TypeError(f"{name} is a classifier, but y has numbers to predict: pass a regressor.")
 
 
 class _Adjusted:

@@ -1,12 +1,4 @@
-r"""Project scores onto the functions of X whose mean does not depend on S; S is not needed to predict.
-
-With ĝ(x) = Ê[φ(S) | X = x] in place of φ(s) the adjustment of the mean needs no S. Since
-
-.. math:: E[f(X)\,\varphi(S)] = E[f(X)\,g(X)],\qquad g(x) = E[\varphi(S) \mid X = x],
-
-f − gᵀβ with the least-squares β is the smallest change of f, in mean square, among the functions of
-X alone for which the mean of the scores is flat along φ. What X does not tell about S stays.
-"""
+"""Adjust the mean of scores along what X tells of S; S is not needed to predict."""
 
 from __future__ import annotations
 
@@ -19,14 +11,23 @@ from scipy import sparse
 from sklearn.ensemble import RandomForestRegressor
 
 from frhsic_core.inputs.features import columns_of, fit_columns
-from frhsic_core.remedies.adjust import MeanAdjustment, with_constant
+from frhsic_core.remedies.mean_adjustment import MeanAdjustment, with_constant
 
 _SIGNIFICANT = 3.0  # standard errors of a correlation
 _GRID = 2.0**20  # steps of one deviation to which a forest's target is rounded
 
 
 class ProjectedAdjustment(MeanAdjustment):
-    """Make the mean of the scores flat along what the features X tell of S."""
+    r"""Make the mean of the scores flat along what the features X tell of S, without S to predict.
+
+    With ĝ(x) = Ê[φ(S) | X = x] in place of φ(s) the adjustment of the mean needs no S. Since
+
+    .. math:: E[f(X)\,\varphi(S)] = E[f(X)\,g(X)],\qquad g(x) = E[\varphi(S) \mid X = x],
+
+    f − gᵀβ with the least-squares β is the smallest change of f, in mean square, among the
+    functions of X alone for which the mean of the scores is flat along φ. What X does not tell
+    about S stays.
+    """
 
     def _fit_functions(self, frame: pd.DataFrame, x: Any) -> np.ndarray:
         self.guess = AttributeGuess()

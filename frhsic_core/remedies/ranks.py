@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from frhsic_core.remedies.attributes import AttributeBasis, standardized
+from frhsic_core.remedies.basis import AttributeBasis, standardized
 
 PLACES = 1000  # of S, at which the distribution of scores is estimated
 LEVELS = 400  # of the scores

@@ -8,24 +8,29 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import pandas as pd
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.isotonic import isotonic_regression
 from sklearn.utils import Tags
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from frhsic_core._arrays import ArrayLike, require_same_rows, warn_caller
+from frhsic_core._arrays import ArrayLike, warn_caller
 from frhsic_core._atomic_files import write_atomically
-from frhsic_core.inputs.columns import as_columns
-from frhsic_core.inputs.tables import as_table
-from frhsic_core.remedies.adjust import ADJUSTMENTS
-from frhsic_core.remedies.attributes import UNNAMED, read_attributes, warn_of_no_attribute
-from frhsic_core.remedies.links import IDENTITY, LINKS, LOG, LOGIT, Link
+from frhsic_core.remedies.attributes import read_attributes, warn_of_no_attribute
+from frhsic_core.remedies.links import LINKS
+from frhsic_core.remedies.rank_adjustment import ADJUSTMENTS
 from frhsic_core.remedies.saved import read_saved, written
+from frhsic_core.remedies.score_checks import (
+    choose_link,
+    known_rows,
+    read_scores,
+    read_weight,
+    require_same_kind,
+    require_scores_to_adjust,
+    rows_of,
+)
 
 MISSING = ("refuse", "leave", "expected")
-_FEWEST = 20
 _PLACES = 50  # of the scores, at which the expected adjustment is kept
 
 
@@ -119,15 +124,15 @@ class ScoreAdjuster(TransformerMixin, BaseEstimator):
         if sensitive_features is None:
             warn_of_no_attribute(self, "fit(scores, sensitive_features=s)")
             return self
-        known = _known_rows(sensitive_features, scores, len(values))
+        known = known_rows(sensitive_features, scores, len(values))
         self._say_missing(known)
         weight = read_weight(sample_weight, len(values))
         if not known.all():
             values = values[known]
-            sensitive_features = _rows(sensitive_features, known)
+            sensitive_features = rows_of(sensitive_features, known)
             weight = None if weight is None else weight[known]
         frame = read_attributes(sensitive_features, len(values), name="scores", to_fit=True)
-        _require_scores_to_adjust(values)
+        require_scores_to_adjust(values)
         link = choose_link(self.link, values)
         adjustment = ADJUSTMENTS[self.method](link, keep_range=self.keep_range)
         with warnings.catch_warnings(action="ignore"):  # transform says it of its own rows
@@ -148,15 +153,15 @@ class ScoreAdjuster(TransformerMixin, BaseEstimator):
                 "sensitive_features is missing: an adjustment needs S of every score. Pass "
                 "transform(scores, sensitive_features=s)."
             )
-        _require_same_kind(values, self.adjustment_.link)
-        known = _known_rows(sensitive_features, scores, len(values))
+        require_same_kind(values, self.adjustment_.link)
+        known = known_rows(sensitive_features, scores, len(values))
         self._say_missing(known)
         if known.all():
             frame = read_attributes(sensitive_features, len(values), name="scores")
             return self.adjustment_(values, frame)
         new = self.without_attribute(values)
         if known.any():
-            part = _rows(sensitive_features, known)
+            part = rows_of(sensitive_features, known)
             new[known] = self.adjustment_(values[known], read_attributes(part, len(part)))
         return new
 
@@ -284,103 +289,6 @@ def other_half(
             return other, fitted.transform(scores[other], sensitive_features=frame[other])
     except ValueError:
         return None
-
-
-# Reading ----------------------------------------------------------------------------------------
-
-
-def read_scores(scores: ArrayLike) -> np.ndarray:
-    """Return scores as numbers; a missing one is an error."""
-    column, *more = as_columns(scores, argument="scores", default="scores", categorical=False)
-    if more:
-        raise ValueError(
-            f"scores has the shape (n, {1 + len(more)}): pass one score for each row, (n,)."
-        )
-    if column.missing:
-        raise ValueError(
-            f"scores has {column.missing} missing or infinite values: drop those rows first."
-        )
-    return column.values
-
-
-def read_weight(weight: ArrayLike | None, rows: int) -> np.ndarray | None:
-    """Return one weight for each row, positive or zero."""
-    if weight is None:
-        return None
-    options: dict[str, Any] = {"default": "sample_weight", "categorical": False}
-    column, *more = as_columns(weight, argument="sample_weight", **options)
-    values = column.values
-    if more or len(values) != rows:
-        raise ValueError(
-            f"sample_weight has {len(values)} rows and {1 + len(more)} columns: pass one weight "
-            f"for each of the {rows} rows."
-        )
-    if column.missing or values.min() < 0.0 or values.max() == 0.0:
-        raise ValueError(
-            "sample_weight needs weights that are known and not negative, and one above zero."
-        )
-    return values
-
-
-def choose_link(name: str, values: np.ndarray) -> Link:
-    """Return the link of a name, or that of the kind of scores; raise an error if it cannot be."""
-    least, most = values.min(), values.max()
-    probabilities = bool(least >= 0.0 and most <= 1.0)
-    if name == "auto":
-        return LOGIT if probabilities else IDENTITY
-    link = LINKS[name]
-    if link is LOGIT and not probabilities:
-        raise ValueError("link='logit' needs scores from 0 to 1: choose another link.")
-    if link is LOG and least <= 0.0:
-        raise ValueError(
-            f"link='log' needs positive scores, but the smallest is {least:g}: choose 'identity'."
-        )
-    return link
-
-
-def _require_scores_to_adjust(values: np.ndarray) -> None:
-    if len(values) < _FEWEST:
-        raise ValueError(f"the number of scores is {len(values)}: a fit needs at least {_FEWEST}.")
-    if len(np.unique(values)) <= 2:
-        raise ValueError(
-            "scores is constant or has two values: adjust the probabilities, then apply a threshold."
-        )
-
-
-def _require_same_kind(values: np.ndarray, link: Link) -> None:
-    if not len(values):
-        return
-    if link is LOGIT and not (values.min() >= 0.0 and values.max() <= 1.0):
-        raise ValueError(
-            "scores has values outside of 0 to 1, but fit had probabilities: pass the same kind."
-        )
-    if link is LOG and values.min() <= 0.0:
-        raise ValueError("scores has values of zero or below, but link='log' needs positive ones.")
-
-
-def _known_rows(s: ArrayLike, scores: ArrayLike, rows: int) -> np.ndarray:
-    """Return which rows have a value of every attribute; other numbers of rows are found later."""
-    require_same_rows(scores, s, names=("scores", "sensitive_features"))
-    frame = as_table(s, argument="sensitive_features", default=UNNAMED)
-    if len(frame) != rows:
-        return np.ones(rows, dtype=bool)
-    if frame.isna().all().any():
-        return np.zeros(rows, dtype=bool)
-    columns = as_columns(s, argument="sensitive_features", default=UNNAMED, categorical=True)
-    return np.logical_and.reduce([column.known for column in columns])
-
-
-def _rows(s: ArrayLike, kept: np.ndarray) -> pd.DataFrame:
-    """Return some rows of attributes, as numbers and words."""
-    columns = as_columns(s, argument="sensitive_features", default=UNNAMED, categorical=True)
-    frame = {}
-    for column in columns:
-        values = column.values[kept]
-        if column.categories:
-            words = np.array(column.categories, dtype=object)
-            values = words[values.astype(int)]
-        frame[column.name] = values
-    return pd.DataFrame(frame)
 
 
 def _expected(before: np.ndarray, after: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -14,7 +14,7 @@ from frhsic_core.auditing import gdp_score
 from frhsic_core.laws import GaussianPair
 from frhsic_core.paper.runs import jobs as smoothing
 from frhsic_core.paper.runs.jobs import smoothed_gdp
-from frhsic_core.remedies.comparison import dependence_of
+from frhsic_core.remedies.dependence import dependence_of
 
 ESTIMATORS = [{}, {"estimator": "authors"}]
 

@@ -23,9 +23,10 @@ from frhsic_core.remedies import (
     AttributeEraser,
     KernelEraser,
 )
-from frhsic_core.remedies.adjust import RankAdjustment
-from frhsic_core.remedies.attributes import AttributeBasis, read_attributes
+from frhsic_core.remedies.attributes import read_attributes
+from frhsic_core.remedies.basis import AttributeBasis
 from frhsic_core.remedies.project import AttributeGuess
+from frhsic_core.remedies.rank_adjustment import RankAdjustment
 from frhsic_core.remedies.ranks import ConditionalRanks
 
 

@@ -10,20 +10,19 @@ import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.linear_model import Ridge
+from sklearn.metrics import r2_score
 from sklearn.model_selection import ShuffleSplit
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures
 
-import frhsic_core.remedies.comparison as comparison
 from frhsic_core import distance_correlation, gdp
-from frhsic_core.remedies import compare_remedies
-from frhsic_core.remedies.comparison import (
-    AWARE,
-    REMEDIES,
-    RemedyComparison,
-    non_dominated,
-    summarized,
-)
+from frhsic_core.remedies import RemediedRegressor, compare_remedies, comparison, encoder
+from frhsic_core.remedies.catalog import REMEDIES, WITH_S, plain_of
+from frhsic_core.remedies.learners import learner as make
+from frhsic_core.remedies.people import read_people
+from frhsic_core.remedies.result import MEASURES, RemedyComparison, non_dominated, summarized
+
+AWARE = WITH_S.key
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +37,7 @@ def people() -> tuple[pd.DataFrame, np.ndarray, pd.DataFrame]:
 
 
 @pytest.fixture(scope="module")
-def found(people: Any) -> comparison.RemedyComparison:
+def found(people: Any) -> RemedyComparison:
     X, y, s = people
     kinds = [key for key in REMEDIES if key != "encoder"]
     return compare_remedies(
@@ -75,7 +74,7 @@ def test_the_row_without_a_remedy_is_a_plain_fit(people: Any, learner: Any) -> N
         X, y, sensitive_features=s["age"], n_splits=2, random_state=7, **options
     )
     train, test = next(iter(ShuffleSplit(2, test_size=0.3, random_state=7).split(X)))
-    predicted = comparison.learner(learner, "regression").fit(X[train], y[train]).predict(X[test])
+    predicted = make(learner, "regression").fit(X[train], y[train]).predict(X[test])
     row, age = result.splits.iloc[0], s["age"].to_numpy()[test]
     squared = float(distance_correlation(predicted, age, squared=True, estimator="unbiased"))
     np.testing.assert_allclose(row["dcor"], np.sqrt(squared))
@@ -167,7 +166,7 @@ def test_intervals_are_those_of_the_corrected_test() -> None:
             "split": range(4),
         }
     )
-    for name in comparison.MEASURES:
+    for name in MEASURES:
         rows[name] = values
     half = summarized(rows, test_share=0.2)["score_half"].item()
     # At the end of a 95 % interval the two-sided p-value is 5 %.
@@ -194,7 +193,7 @@ def test_classification_and_the_encoder(
     people: Any, monkeypatch: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     X, y, s = people
-    monkeypatch.setattr(comparison, "FairClassifier", partial(comparison.FairClassifier, epochs=3))
+    monkeypatch.setattr(encoder, "FairClassifier", partial(encoder.FairClassifier, epochs=3))
     result = compare_remedies(
         X[["skill", "years"]].fillna(0.0), np.where(y > np.median(y), "high", "low"), sensitive_features=s["age"],
         remedies={"encoder": [1.0], "adjust_mean": [1.0]}, learners=["linear"], n_splits=1, verbose=True,
@@ -208,23 +207,32 @@ def test_classification_and_the_encoder(
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("key", "strength", "parts"), [
-    ("encoder", 5.0, [(1.0, "encoder", 5.0)]), ("none", 0.0, [(1.0, "none", 0.0)]),
-    ("leace", 0.25, [(0.25, "leace", 0.25), (0.75, "none", 0.25)]), ("leace", 1.0, [(1.0, "leace", 1.0)]),
-    ("adjust_rank", 0.5, [(0.5, "adjust_rank", 0.5), (0.5, AWARE, 0.5)]),
+@pytest.mark.parametrize(("key", "strength"), [
+    ("none", 1.0), ("leace", 0.25), ("leace", 1.0), ("adjust_rank", 0.5),
 ])  # fmt: skip
-def test_the_parts_of_the_best_model(
-    people: Any, monkeypatch: Any, key: str, strength: float, parts: list[tuple[float, str, float]]
+def test_a_model_has_the_predictions_that_were_compared(
+    people: Any, key: str, strength: float
 ) -> None:
-    """Models without a remedy have the rest of the strength; that of an encoder is its λ."""
+    """A model without a remedy has the rest of the strength."""
     X, y, s = people
-    monkeypatch.setattr(
-        comparison, "FittedRemedy", lambda key, name, train, *, task, lam: (key, lam)
-    )
-    model = comparison.RemediedModel(key, "linear", strength, task="regression")
-    model.needs_s_ = REMEDIES[key].needs_s
-    model._fit(X, y, s)
-    assert [(share, *part) for share, part in model.parts_] == parts
+    model = RemediedRegressor(key, "linear", strength).fit(X, y, sensitive_features=s)
+    given = read_people(X, y, s, "regression")
+    remedy = REMEDIES[key]
+    full = remedy.fit(given, "linear")(X, given.s)
+    plain = plain_of(remedy).fit(given, "linear")(X, given.s)
+    expected = strength * full + (1.0 - strength) * plain
+    predicted = model.predict(X, sensitive_features=s)
+    np.testing.assert_allclose(predicted, expected, rtol=1e-12)
+    assert model.needs_s_ == remedy.needs_s
+    assert model.score(X, y, sensitive_features=s) == r2_score(y, predicted)
+
+
+def test_the_strength_of_an_encoder_is_its_lambda(people: Any, monkeypatch: Any) -> None:
+    X, y, s = people
+    monkeypatch.setattr(encoder, "FairRegressor", partial(encoder.FairRegressor, epochs=1))
+    given = read_people(X, y, s, "regression")
+    path = REMEDIES["encoder"].fit_path(given, "network", [0.5, 5.0], plain=None)
+    assert [model.model.lam for model in path.models] == [0.5, 5.0]
 
 
 @pytest.mark.filterwarnings("ignore::frhsic_core.learning.FitWarning")
@@ -234,7 +242,7 @@ def test_an_attribute_that_the_encoder_cannot_resolve_is_refused_at_once(
     X, y, s = people
     age = s["age"].mask(s.index == 3, 1e9)
     monkeypatch.setattr(
-        comparison, "fit_predict", lambda *_, **__: pytest.fail("a model was fitted first")
+        comparison, "fitted_path", lambda *_, **__: pytest.fail("a model was fitted first")
     )
     with pytest.raises(
         ValueError, match=r"value 1e\+09 \(column age\).*leave 'encoder' out of remedies"

@@ -13,9 +13,10 @@ from sklearn.pipeline import make_pipeline
 
 from frhsic_core import hsic
 from frhsic_core.kernels import Linear
-from frhsic_core.remedies import AttributeEraser, KernelEraser, erase
-from frhsic_core.remedies.attributes import BASES, AttributeBasis, read_attributes
-from frhsic_core.remedies.erase import leace_projection, noise_correlation
+from frhsic_core.remedies import AttributeEraser, KernelEraser, kernel_eraser
+from frhsic_core.remedies.attributes import read_attributes
+from frhsic_core.remedies.basis import BASES, AttributeBasis
+from frhsic_core.remedies.leace import leace_projection, noise_correlation
 
 
 @pytest.fixture
@@ -163,7 +164,7 @@ def test_no_column_of_rounding_errors_is_left(
     eraser: Any, components: int, constant: float, monkeypatch: Any
 ) -> None:
     """A learner scales columns: errors of 1e-15 that follow S, or that a new person leaves, would become features."""
-    monkeypatch.setattr(erase, "_COMPONENTS", components)
+    monkeypatch.setattr(kernel_eraser, "_COMPONENTS", components)
     X, s, new = one_hot()
     X[:, 15] += constant
     new[:, 15] += constant
@@ -187,12 +188,12 @@ def test_what_the_training_samples_do_not_have_changes_nothing(
     outside = vectors[:, values < 1e-10]
     assert outside.shape[1] == 3  # two groups that sum to one, and a category that nobody has
     moved = new + (np.random.default_rng(0).normal(size=(6, 3)) @ outside.T) * scale
-    monkeypatch.setattr(erase, "_COMPONENTS", 21)
+    monkeypatch.setattr(kernel_eraser, "_COMPONENTS", 21)
     reduced = KernelEraser().fit(X, sensitive_features=s)
     np.testing.assert_allclose(reduced.transform(moved), reduced.transform(new), atol=1e-8)
     unseen = new.copy()
     unseen[:, 15] = 7.0
-    monkeypatch.setattr(erase, "_COMPONENTS", 40)
+    monkeypatch.setattr(kernel_eraser, "_COMPONENTS", 40)
     whole = KernelEraser().fit(X, sensitive_features=s)
     np.testing.assert_array_equal(whole.transform(unseen), whole.transform(new))
 
@@ -219,7 +220,7 @@ def test_the_signs_of_eigenvectors_do_not_matter(monkeypatch: pytest.MonkeyPatch
         values, vectors = eigh(matrix)
         return values, vectors * np.random.default_rng(len(matrix)).choice([-1.0, 1.0], len(matrix))
 
-    monkeypatch.setattr(erase, "_COMPONENTS", 2)
+    monkeypatch.setattr(kernel_eraser, "_COMPONENTS", 2)
     eraser = KernelEraser()
     before = eraser.fit_transform(X, sensitive_features=s)
     monkeypatch.setattr(np.linalg, "eigh", flipped)

@@ -15,8 +15,9 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from frhsic_core import AdjustedRegressor, ScoreAdjuster, adjust_scores
 from frhsic_core.learning import MissingAttributeWarning
-from frhsic_core.remedies.attributes import AttributeBasis, read_attributes, standardized
-from frhsic_core.remedies.comparison import dependence_of
+from frhsic_core.remedies.attributes import read_attributes
+from frhsic_core.remedies.basis import AttributeBasis, standardized
+from frhsic_core.remedies.dependence import dependence_of
 from frhsic_core.remedies.project import AttributeGuess
 
 GONE = 40

@@ -29,7 +29,8 @@ from sklearn.tree import DecisionTreeClassifier
 from frhsic_core import AdjustedClassifier, AttributeEraser, KernelEraser, compare_remedies, gdp
 from frhsic_core.inputs.features import columns_of, fit_columns
 from frhsic_core.paper.runs.stored import book_folder
-from frhsic_core.remedies.comparison import RemediedModel, learner
+from frhsic_core.remedies import RemediedClassifier
+from frhsic_core.remedies.learners import learner
 
 N = 400
 
@@ -142,7 +143,7 @@ def test_the_audit_of_the_best_model_is_out_of_fold(found: Any) -> None:
     """A model without a remedy: its audited scores are those of scikit-learn's cross-validation."""
     X, y, age = table()
     numbers = X[["test"]]
-    model = RemediedModel("none", "linear", 0.0).fit(numbers, y, sensitive_features=age)
+    model = RemediedClassifier("none").fit(numbers, y, sensitive_features=age)
     folds = StratifiedKFold(5, shuffle=True, random_state=0)
     p = cross_val_predict(
         learner("linear", "classification"), numbers, y == "yes", cv=folds, method="predict_proba"

@@ -18,8 +18,12 @@ from frhsic_core import (
     ScoreAdjuster,
     compare_remedies,
 )
-from frhsic_core.remedies.attributes import AttributeBasis, attribute_matrix, read_attributes
-from frhsic_core.remedies.comparison import RemediedModel, _plan, dependence_of, learner
+from frhsic_core.remedies import RemediedClassifier
+from frhsic_core.remedies.attributes import attribute_matrix, read_attributes
+from frhsic_core.remedies.basis import AttributeBasis
+from frhsic_core.remedies.comparison import plan_of
+from frhsic_core.remedies.dependence import dependence_of
+from frhsic_core.remedies.learners import learner
 from frhsic_core.remedies.links import flat_offset
 from frhsic_core.remedies.scores import other_half
 
@@ -104,13 +108,11 @@ def numbers() -> dict[str, Any]:
         AttributeEraser,
         AdjustedRegressor,
         ScoreAdjuster,
-        RemediedModel,
+        RemediedClassifier,
     )
-    return values | {
-        "": str(
-            [str(compared), _plan(None, {"linear": 0}), *map(str, map(inspect.signature, calls))]
-        )
-    }
+    plan = [(fit.remedy.key, fit.learner, fit.strengths) for fit in plan_of(None, ["linear"])]
+    signatures = [str(inspect.signature(call)) for call in calls]
+    return values | {"": str([str(compared), plan, *signatures])}
 
 
 def test_the_numbers_are_those_on_record(recorded: Records) -> None:

@@ -167,7 +167,7 @@ def halves(name, fold):
 
 
 def fit(learner, x, y, new, task, weight=None):
-    from frhsic_core.remedies.comparison import learner as make
+    from frhsic_core.remedies.learners import learner as make
 
     model = make(learner, task)
     more = (
@@ -206,7 +206,7 @@ def leace(x, y, s, new, new_s, task):
 def gradient(x, y, s, new, new_s, task):
     from fairlearn.reductions import DemographicParity, ExponentiatedGradient
 
-    from frhsic_core.remedies.comparison import learner as make
+    from frhsic_core.remedies.learners import learner as make
 
     for bound in (0.02, 0.1):
         for learner in LEARNERS:
@@ -275,7 +275,7 @@ def remover(x, y, s, new, new_s, task):
 def residuals(x, y, s, new, new_s, task):
     from sklearn.model_selection import cross_val_predict
 
-    from frhsic_core.remedies.comparison import learner as make
+    from frhsic_core.remedies.learners import learner as make
 
     known, unseen = np.column_stack([x, s]), np.column_stack([new, new_s])
     for learner in LEARNERS:
@@ -306,7 +306,7 @@ def threshold(x, y, s, new, new_s, task):
     """Return the probability of the positive decision of the randomized rule."""
     from fairlearn.postprocessing import ThresholdOptimizer
 
-    from frhsic_core.remedies.comparison import learner as make
+    from frhsic_core.remedies.learners import learner as make
 
     known, unseen = np.column_stack([x, s]), np.column_stack([new, new_s])
     for bins in (3, 5):
@@ -347,9 +347,10 @@ def chosen(table, limit):
 
 
 def measured(p, y, s, task, scale):
-    from frhsic_core.remedies.comparison import dependence_of, score_of
+    from frhsic_core.remedies.dependence import dependence_of
+    from frhsic_core.remedies.tasks import TASKS as KINDS
 
-    return {"score": score_of(p, y, task=task)} | dependence_of(p, s[:, None], scale=scale)
+    return {"score": KINDS[task].score(p, y)} | dependence_of(p, s[:, None], scale=scale)
 
 
 def peer(name, fold, family, needs_s):
@@ -410,7 +411,10 @@ def finish(name, fold, family, needs_s, picks, seconds, task, settings):
 def ours(name, fold):
     """compare_remedies and fit_best as in the README; fold 0 walks the whole way with files and new processes."""
     from frhsic_core import compare_remedies
-    from frhsic_core.remedies.comparison import PLAIN, RemediedModel
+    from frhsic_core.remedies.catalog import WITH_S, WITHOUT_S
+    from frhsic_core.remedies.remedied import REMEDIED
+
+    baselines = {False: WITHOUT_S.key, True: WITH_S.key}
 
     (X, y, s), (new, new_y, new_s) = halves(name, fold)
     task = {"c": "classification", "r": "regression"}[TABLES[name][4]]
@@ -422,25 +426,20 @@ def ours(name, fold):
     def model_of(row):
         key = row["remedy"], row["learner"], float(row["strength"])
         if key not in models:
-            from frhsic_core.remedies.comparison import _read
-
-            model = RemediedModel(*key, task=task)
-            table, target, frame, _, model.classes_ = _read(X, y, s, task)
-            model.needs_s_ = bool(row["needs_s"])
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                model._fit(table, target, frame)  # what fit_best does after its audit
-            models[key] = model
+                models[key] = REMEDIED[task](*key).fit(X, y, sensitive_features=s)
         return models[key]
 
     def predicted(model):
-        from frhsic_core.remedies.attributes import read_attributes
-
-        return model._scores(new, read_attributes(new_s, len(new)) if model.needs_s_ else None)
+        given = {"sensitive_features": new_s} if model.needs_s_ else {}
+        if task == "classification":
+            return model.predict_proba(new, **given)[:, 1]
+        return model.predict(new, **given)
 
     for needs_s in (False, True):
         league = found.table[found.table["needs_s"] == needs_s]
-        count = int((~league["remedy"].isin(PLAIN.values())).sum())
+        count = int((~league["remedy"].isin(baselines.values())).sum())
         assert count == SETTINGS[needs_s], count
         picks = {}
         for limit in LIMITS:
@@ -450,7 +449,7 @@ def ours(name, fold):
                 predicted(model_of(row)),
             )
         rows += finish(name, fold, "ours", needs_s, picks, compared, task, count)
-        plain = league[league["remedy"] == PLAIN[needs_s]]
+        plain = league[league["remedy"] == baselines[needs_s]]
         best = plain.loc[plain["score"].idxmax()]
         rows += finish(
             name,

@@ -52,30 +52,36 @@ def measure_unit_simple_remedies(unit: dict[str, Any], device: str) -> list[dict
 
     from frhsic_core.paper.datasets import load_variant, stack_splits
     from frhsic_core.paper.runs.jobs import prediction_metrics
+    from frhsic_core.remedies import learners
     from frhsic_core.remedies.attributes import read_attributes
-    from frhsic_core.remedies.comparison import LEARNERS, REMEDIES, Sample, fit_predict
+    from frhsic_core.remedies.catalog import REMEDIES
+    from frhsic_core.remedies.comparison import Fit, fitted_path
     from frhsic_core.remedies.links import LOGIT
+    from frhsic_core.remedies.people import People
+    from frhsic_core.remedies.remedy import Predictor
+    from frhsic_core.remedies.tasks import TASKS
 
     data = load_variant(unit["dataset"], "reference", n=unit.get("n"))
     splits = stack_splits(data, seeds=(unit["split"],))
 
-    def numbers_of(x: torch.Tensor, y: torch.Tensor, s: torch.Tensor) -> Sample:
-        x, y, s = (part[0].double() for part in (x, y, s))
-        return x.numpy(), y.numpy(), read_attributes(s.numpy(), len(s))
+    def numbers_of(x: torch.Tensor, y: torch.Tensor, s: torch.Tensor) -> People:
+        attributes = s[0].double().numpy()
+        frame = read_attributes(attributes, len(attributes))
+        return People(x[0].double().numpy(), y[0].double().numpy(), frame, TASKS[splits.task])
 
     train = numbers_of(splits.x_train, splits.y_train, splits.s_train)
     test = numbers_of(splits.x_test, splits.y_test, splits.s_test)
-    plain: dict[tuple[bool, str], np.ndarray] = {}
+    plain: dict[tuple[str, str], Predictor] = {}
     rows = []
     for key, remedy in REMEDIES.items():
-        for learner in LEARNERS:
+        for learner in learners.LEARNERS:
             # The random features of the kernel eraser are made for linear models, and boosting on them is slow.
             if key == "encoder" or (key, learner) == ("kernel_eraser", "boosting"):
                 continue
-            found = fit_predict(
-                key, learner, STRENGTHS, train, test, plain, task=splits.task, seed=0
-            )
-            for strength, predicted, _ in found:
+            strengths = remedy.strengths if remedy.is_plain else STRENGTHS
+            path = fitted_path(train, Fit(remedy, learner, strengths), {}, plain, seed=0)
+            every = path(test.x, test.s)
+            for strength, predicted in zip(strengths, every, strict=True):
                 output = predicted if splits.task == "regression" else LOGIT.of(predicted)
                 measured = prediction_metrics(
                     torch.from_numpy(output),

@@ -144,7 +144,7 @@ class Split:
 
     def predicted(self, learner: str, x: np.ndarray, new: np.ndarray) -> np.ndarray:
         """Fit a learner on changed features and predict: numbers, or probabilities of the positive class."""
-        from frhsic_core.remedies.comparison import learner as make
+        from frhsic_core.remedies.learners import learner as make
 
         model = make(learner, self.task).fit(x, self.y)
         return model.predict(new) if self.task == "regression" else model.predict_proba(new)[:, 1]
@@ -162,9 +162,14 @@ def _none(split: Split) -> Fits:
 
 def _ours(split: Split) -> Fits:
     from frhsic_core.remedies.attributes import read_attributes
-    from frhsic_core.remedies.comparison import LAMS, REMEDIES, FittedRemedy
+    from frhsic_core.remedies.catalog import REMEDIES
+    from frhsic_core.remedies.encoder import LAMS
+    from frhsic_core.remedies.people import People
+    from frhsic_core.remedies.tasks import TASKS
 
-    s, new_s = (read_attributes(part, len(part)) for part in (split.s, split.new_s))
+    s = read_attributes(split.s, len(split.s))
+    new_s = read_attributes(split.new_s, len(split.new_s))
+    people = People(split.x, split.y, s, TASKS[split.task])
     settings: list[tuple[str, str, float | None]] = [("encoder", "network", lam) for lam in LAMS]
     # The random features of the kernel eraser are made for linear models.
     settings.append(("kernel_eraser", "linear", None))
@@ -174,9 +179,11 @@ def _ours(split: Split) -> Fits:
         for learner in _LEARNERS
     ]
     for key, learner, lam in settings:
-        options: dict[str, Any] = {"task": split.task, "lam": lam or 1.0, "seed": split.seed}
-        model = FittedRemedy(key, learner, (split.x, split.y, s), **options)
-        yield REMEDIES[key].needs_s, key, learner, lam, model(split.new, new_s)
+        remedy = REMEDIES[key]
+        strength = 1.0 if lam is None else lam
+        model = remedy.fit_path(people, learner, [strength], plain=None, seed=split.seed)
+        (predicted,) = model(split.new, new_s)
+        yield remedy.needs_s, key, learner, lam, predicted
 
 
 def _leace(split: Split) -> Fits:
@@ -202,7 +209,7 @@ def _reductions(split: Split) -> Fits:
     """Take the probabilities of the classifiers that the method mixes: it predicts labels only."""
     from fairlearn.reductions import DemographicParity, ExponentiatedGradient
 
-    from frhsic_core.remedies.comparison import learner as make
+    from frhsic_core.remedies.learners import learner as make
 
     groups = bins_of(split.s, split.s, 4)
     for bound in (0.02, 0.1):
@@ -243,7 +250,7 @@ def _residuals(split: Split) -> Fits:
     """Subtract from the scores their trend along S: that of a line, or the means of ten bins, both out of fold."""
     from sklearn.model_selection import cross_val_predict
 
-    from frhsic_core.remedies.comparison import learner as make
+    from frhsic_core.remedies.learners import learner as make
 
     how = "predict" if split.task == "regression" else "predict_proba"
     x, new = split.with_s()
@@ -294,7 +301,8 @@ def measure_unit(unit: dict[str, Any], device: str) -> list[dict[str, Any]]:
     """Return a row for each setting of one family on one split."""
     from sklearn.model_selection import train_test_split
 
-    from frhsic_core.remedies.comparison import dependence_of, score_of
+    from frhsic_core.remedies.dependence import dependence_of
+    from frhsic_core.remedies.tasks import TASKS as KINDS
 
     x, y, s = sample(unit["dataset"])
     task = TABLES[unit["dataset"]].task
@@ -312,7 +320,7 @@ def measure_unit(unit: dict[str, Any], device: str) -> list[dict[str, Any]]:
             for t in STRENGTHS if lam is None else (lam,):
                 base = plain.get((needs_s, learner), 0.0)
                 predicted = full if lam is not None else (1.0 - t) * base + t * full
-                found = {"score": score_of(predicted, y[test], task=task)}
+                found = {"score": KINDS[task].score(predicted, y[test])}
                 found |= dependence_of(predicted, s[test, None], scale=scale)
                 labels = {"needs_s": needs_s, "method": method, "learner": learner, "strength": t}
                 rows.append(labels | {name: round(value, 6) for name, value in found.items()})

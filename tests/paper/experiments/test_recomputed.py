@@ -29,7 +29,7 @@ from frhsic_core.paper.runs.jobs import run_job
 from frhsic_core.paper.runs.plan import Stack, Unit
 from frhsic_core.paper.runs.stored import stored_rows
 from frhsic_core.registry import PAPER_DATASETS
-from frhsic_core.remedies import comparison
+from frhsic_core.remedies import learners
 
 TIMINGS = {"seconds", "cpu_seconds", "mebibytes", "repeats"}
 SECONDS = 1.6  # that a unit took when it was stored
@@ -121,7 +121,7 @@ def test_a_stored_unit_of_a_dataset_is_measured_again(
     (unit,) = [unit for unit in experiment_for(table).jobs if unit.key == fastest]
     stored = every[every["unit"] == fastest]
     if table == "simple_remedies":
-        monkeypatch.setattr(comparison, "LEARNERS", ("linear",))
+        monkeypatch.setattr(learners, "LEARNERS", ("linear",))
         stored = stored[stored["learner"] == "linear"]
     found = run_job(unit, device="cpu").rows
     if table == "simple_remedies":

@@ -12,7 +12,8 @@ from sklearn.preprocessing import StandardScaler
 from frhsic_core.paper.datasets import load_variant, stack_splits
 from frhsic_core.paper.experiments import matched_points, remedies
 from frhsic_core.paper.experiments.comparison import corrected_t
-from frhsic_core.remedies import comparison
+from frhsic_core.remedies import learners
+from frhsic_core.remedies.catalog import REMEDIES, WITH_S, plain_of
 
 
 @pytest.mark.parametrize("name", remedies.TABLES)
@@ -100,19 +101,19 @@ def test_simple_remedies_are_measured_on_the_split_of_the_sweep(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A unit has a row for each remedy and strength; those without a remedy are a model of X, or of X and S."""
-    monkeypatch.setattr(comparison, "LEARNERS", ("linear",))
+    monkeypatch.setattr(learners, "LEARNERS", ("linear",))
     unit = {"split": 42, "dataset": "synthetic", "n": 500}
     rows = pd.DataFrame(matched_points.measure_unit_simple_remedies(unit, "cpu")).set_index(
         ["method", "strength"]
     )
     plain = {key for key, strength in rows.index if strength == 0}
-    assert plain == {"none", comparison.AWARE}
-    changed = set(comparison.REMEDIES) - plain - {"encoder"}
+    assert plain == {"none", WITH_S.key}
+    changed = set(REMEDIES) - plain - {"encoder"}
     assert sorted(set(rows.index) - {(key, 0.0) for key in plain}) == sorted(
         (key, strength) for key in changed for strength in matched_points.STRENGTHS
     )
     assert {key for key, _ in rows.index[rows["needs_s"]]} == {
-        comparison.AWARE,
+        WITH_S.key,
         "adjust_mean",
         "adjust_rank",
     }
@@ -131,7 +132,7 @@ def test_simple_remedies_are_measured_on_the_split_of_the_sweep(
     )
     for key, known, unseen in (
         ("none", x, new),
-        (comparison.AWARE, np.column_stack([x, s]), np.column_stack([new, new_s])),
+        (WITH_S.key, np.column_stack([x, s]), np.column_stack([new, new_s])),
     ):
         model = make_pipeline(StandardScaler(), LogisticRegression()).fit(known, y)
         assert rows.loc[(key, 0.0), "performance"] == pytest.approx(
@@ -140,7 +141,7 @@ def test_simple_remedies_are_measured_on_the_split_of_the_sweep(
 
     for key in changed:  # the predictions of a stronger remedy depend less on S
         own = rows.loc[key, "gdp_sample"]
-        league = comparison.PLAIN[comparison.REMEDIES[key].needs_s]
+        league = plain_of(REMEDIES[key]).key
         assert rows.loc[(league, 0.0), "gdp_sample"] > own[0.5] > own[0.75] > own[1.0], key
 
 
