@@ -31,6 +31,7 @@ MAY_USE = {
     "laws": STATISTICS,
     "bounds": {"joint", *STATISTICS},
     "auditing": {"bounds", "joint", "conditional", "_atomic_files", *STATISTICS, *FACTS},
+    "monitoring": {"bounds", "inputs", "_atomic_files"},
     "learning": {
         "_lazy",
         "auditing",
@@ -66,6 +67,7 @@ MAY_USE = {
     },
     "cli": {
         "paper",
+        "monitoring",
         "remedies",
         "auditing",
         "data",

@@ -35,6 +35,8 @@ RECORDED = {
     "joint": 4900,
     "laws": 970,
     "learning": 4903,
+    # A guarantee over the whole life of a model, pictures over time, and a state that resumes.
+    "monitoring": 1240,
     "paper": 14207,
     # An adjustment keeps the range and mean of scores, has links, weights and a sealed file. Each
     # remedy is a file with its mathematics; remedied models are classifiers or regressors.

@@ -44,11 +44,11 @@ def command() -> typer.Typer:
         no_args_is_help=True, add_completion=False, pretty_exceptions_show_locals=False
     )
     app.callback(epilog=f"Example: frhsic status\n\n{EXIT_STATUS}")(_options)
-    practice, paper = (
-        importlib.import_module(f"frhsic_core.cli.{name}") for name in ("practice", "paper")
-    )
+    practice = importlib.import_module("frhsic_core.cli.practice")
+    monitoring = importlib.import_module("frhsic_core.cli.monitoring")
+    paper = importlib.import_module("frhsic_core.cli.paper")
     app.add_typer(practice.data, name="data")
-    for function, example in (practice.EXAMPLES | paper.EXAMPLES).items():
+    for function, example in (practice.EXAMPLES | monitoring.EXAMPLES | paper.EXAMPLES).items():
         app.command(epilog=f"Example: {example}")(as_sentences()(function))
     return app
 
