@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -20,6 +19,7 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
+from frhsic_core.paper.claims.formulas import value_of
 from frhsic_core.paper.experiments import modules as experiment_modules
 from frhsic_core.paper.runs.stored import book_folder, stored_rows
 
@@ -133,18 +133,15 @@ def computed(rows: pd.DataFrame, formula: str) -> Any:
     >>> computed(rows, "(error < 1).any()")
     True
     """
-    if formula in rows:
-        found = rows[formula]
-    else:  # by Python, because pandas before 3 has no `(error < 1).any()`; the column `lambda` is called lambda_
-        known = {"__builtins__": {}, "abs": np.abs, "exp": np.exp, "log": np.log, "log10": np.log10}
-        columns = dict(rows.items()) | {f"{name}_": column for name, column in rows.items()}
-        found = eval(re.sub("`(.*?)`", r"\1_", formula), known, columns)
+    found = value_of(rows, formula)
     if isinstance(found, pd.Series):
         found = found.mean()
     if isinstance(found, np.ndarray):
         values = tuple(sorted(map(float, found[~pd.isna(found)])))
-        return values if len(values) != 1 else values[0]
-    return bool(found) if isinstance(found, bool | np.bool_) else float(found)
+        return values[0] if len(values) == 1 else values
+    if isinstance(found, bool | np.bool_):
+        return bool(found)
+    return float(found)
 
 
 def joined(*notes: str) -> str:

@@ -20,6 +20,7 @@ from typing import Any
 import pandas as pd
 
 from frhsic_core.paper.claims.answers import PROTOCOLS, Answer, computed, query, rows_of
+from frhsic_core.paper.claims.formulas import selected, value_of
 from frhsic_core.paper.runs.store import ResultStore
 from frhsic_core.paper.runs.stored import book_folder
 
@@ -87,14 +88,15 @@ def stack_setting(
     ``form`` is a text with columns in braces. Open where no penalty has such a setting.
     """
     table = stacks(experiment)
-    chosen = table.query(rows) if rows else table
-    values = {}
+    chosen = selected(table, rows)
+    values: dict[str, Any] = {}
     for protocol in [name for name in PROTOCOLS if (table["protocol"] == name).any()]:
         part = chosen[chosen["protocol"] == protocol]
         named = {name: _only(part[name]) for name in re.findall(r"{(\w+)", form)}
-        values[protocol] = (
-            form.format(**named) if form else _only(part.eval(formula, engine="python"))
-        )
+        if form:
+            values[protocol] = form.format(**named)
+        else:
+            values[protocol] = _only(value_of(part, formula))
     absent = [protocol for protocol, value in values.items() if value is None]
     if len(absent) == len(values):
         # Neither the text's formula nor the released code has it: there is nothing to compare.
@@ -112,8 +114,7 @@ def row_setting(experiment: str, formula: str, rows: str = "", note: str = "") -
 
     Where the rows are of two protocols, each of them has its value.
     """
-    stored = rows_of(experiment)
-    stored = stored.query(rows) if rows else stored
+    stored = selected(rows_of(experiment), rows)
     parts = (
         {name: stored[stored["protocol"] == name] for name in PROTOCOLS}
         if "protocol" in stored

@@ -1,8 +1,8 @@
 """Read what the authors stored: their runs in ``book/claims``, and the recorded certificates.
 
-A claim names, in columns of its row, a table of :func:`stored_table`, the rows of it, and a formula. Both are
-expressions of pandas over the table's columns (``DataFrame.query`` and ``DataFrame.eval``); a formula can also be the
-name of a function in ``FORMULAS``.
+A claim names, in columns of its row, a table of :func:`stored_table`, the rows of it, and a formula.
+Both are expressions over the table's columns (:mod:`frhsic_core.paper.claims.formulas`); a formula
+can also be the name of a function in ``FORMULAS``.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 from frhsic_core.paper.claims.answers import Answer, computed, query
+from frhsic_core.paper.claims.formulas import selected
 from frhsic_core.paper.experiments import GRIDS
 from frhsic_core.paper.experiments.main import MAIN_METHODS, PARETO_METHODS, pareto_table
 from frhsic_core.paper.runs.stored import book_folder, reference_sweep
@@ -31,8 +32,11 @@ def authors_file(name: str) -> pd.DataFrame:
 @cache
 def stored_table(name: str, rows: str = "") -> pd.DataFrame:
     """Return a copied file, or a table that is derived from one, or some rows of it."""
-    whole = _DERIVED.get(name, lambda: authors_file(name))
-    return stored_table(name).query(rows) if rows else whole()
+    if rows:
+        return selected(stored_table(name), rows)
+    if name in _DERIVED:
+        return _DERIVED[name]()
+    return authors_file(name)
 
 
 def stored_answer(table: str, rows: str, formula: str) -> Answer:
