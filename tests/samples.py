@@ -12,7 +12,7 @@ from torch import Tensor
 
 from frhsic_core.learning import Penalty
 from frhsic_core.learning.data import Batch, TrainingData
-from frhsic_core.paper.runs.stored import stored_rows
+from frhsic_core.paper.stored import stored_rows
 
 
 def stored(experiment: str) -> Any:

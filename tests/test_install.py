@@ -75,3 +75,45 @@ def test_elsewhere_it_says_what_to_set_and_takes_it(site: Path, tmp_path: Path) 
     ) == (2, 1, True)
     told = frhsic(site, "tables", cwd=tmp_path, FRHSIC_BOOK=str(ROOT / "book"))
     assert told.returncode == 0, told.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        ("certify --quick --statement 4.5", "Theorem 4.5 holds"),
+        ("run live --preset smoke --device cpu", "6 rows finished"),
+    ],
+)
+def test_elsewhere_statements_are_checked_and_experiments_run(
+    site: Path, tmp_path: Path, words: str, shown: str
+) -> None:
+    done = frhsic(site, *words.split(), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert shown in done.stdout
+
+
+@pytest.mark.parametrize("words", ["tables", "status", "ledger", "run main"])
+def test_elsewhere_what_needs_stored_results_says_so(
+    site: Path, tmp_path: Path, words: str
+) -> None:
+    done = frhsic(site, *words.split(), cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"There is no book folder with stored results in {tmp_path}")
+
+
+def test_every_module_is_imported_without_an_extra_and_without_the_book(
+    site: Path, tmp_path: Path
+) -> None:
+    script = (
+        "import sys; sys.modules.update(dict.fromkeys(['flint', 'matplotlib', 'pyarrow', 'skorch']))\n"
+        "import importlib, pkgutil, frhsic_core\n"
+        f"assert frhsic_core.__file__.startswith({str(site)!r})\n"
+        "found = list(pkgutil.walk_packages(frhsic_core.__path__, 'frhsic_core.'))\n"
+        "for module in found: importlib.import_module(module.name)\n"
+        "print(len(found) > 150)"
+    )
+    environment = {name: value for name, value in os.environ.items() if name != "FRHSIC_BOOK"}
+    environment["PYTHONPATH"] = str(site)
+    command = [sys.executable, "-P", "-c", script]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment)
+    assert (done.returncode, done.stdout) == (0, "True\n"), done.stderr

@@ -139,6 +139,16 @@ def test_every_package_has_a_rule_and_only_the_command_imports_the_paper() -> No
     TopologicalSorter(MAY_USE).prepare()
 
 
+def test_one_module_reads_the_book() -> None:
+    """What an installed package lacks is behind the functions of one module, which says what to do."""
+    callers = set()
+    for path in modules():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom | ast.Call) and "book_folder" in ast.unparse(node):
+                callers.add(path.relative_to(PACKAGE).as_posix())
+    assert callers == {"paper/stored.py"}
+
+
 def without(packages: set[str], script: str) -> subprocess.CompletedProcess[str]:
     """Run a script in which the packages cannot be imported."""
     script = f"import sys; sys.modules.update(dict.fromkeys({sorted(packages)}))\n{script}"

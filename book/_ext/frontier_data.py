@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from frhsic_core.paper.runs.stored import book_folder, stored_rows
+from frhsic_core.paper.stored import authors_file, stored_rows
 from frhsic_core.registry import METHODS, PAPER_DATASETS, PARETO_METHODS, labels
 
 TEXT_GRID = [0.1, 1.0, 10.0, 100.0, 500.0]  # the λ of the paper's Section 6
@@ -67,7 +67,7 @@ def points(rows: pd.DataFrame, metrics: dict[str, str]) -> dict[str, Any]:
 
 def authors_sweep() -> dict[str, Any]:
     """Return the authors' points."""
-    rows = pd.read_csv(book_folder("claims", "reference", "sweep.csv"))
+    rows = authors_file("sweep")
     rows = rows.rename(columns={"lambda": "lam", "perf_mean": "perf", "gdp_mean": "gdp"})
     return {"title": "the authors' stored runs", **points(rows, AUTHORS_METRICS)}
 

@@ -11,7 +11,7 @@ import pandas as pd
 
 from frhsic_core.paper.experiments.running_example import PENALTIES, clouds, gauges
 from frhsic_core.paper.figures.strip import smoothed_mean
-from frhsic_core.paper.runs.stored import stored_rows
+from frhsic_core.paper.stored import stored_rows
 
 PEOPLE = 300  # enough to see a shape, few enough for a phone
 STILL = 3  # the λ of the picture without JavaScript: HSIC has fallen, and the probe predicts the age best

@@ -19,9 +19,9 @@ from frhsic_core.paper.experiments.main import beside_paper, pareto_table
 from frhsic_core.paper.record import compare, read_recorded, record
 from frhsic_core.paper.runs.plan import Experiment
 from frhsic_core.paper.runs.store import ResultStore
-from frhsic_core.paper.runs.stored import book_folder
 from frhsic_core.paper.statements.overview import judged
 from frhsic_core.paper.statements.registry import Result, find_statement, run_checks, statements
+from frhsic_core.paper.stored import results_folder, verdicts_file
 from frhsic_core.registry import MEASURES
 
 Place = Annotated[
@@ -50,7 +50,7 @@ _PARETO += ["lam", "variant", "paper_dependence", "paper_performance", "naup_low
 
 def _results(store: Path | None, preset: str, name: str) -> ResultStore:
     return ResultStore(
-        store or (Path("_build/results") if preset == "smoke" else book_folder("results")), name
+        store or (Path("_build/results") if preset == "smoke" else results_folder()), name
     )
 
 
@@ -206,7 +206,7 @@ def ledger(
 
     if verdict is not None:
         one_of("verdict", verdict, claims.VERDICTS)
-    book_folder("results")
+    results_folder()
     with waiting("Judging the printed numbers from the stored runs. This takes about 15 seconds."):
         top = claims.heading(claims.ledger())
         lines = claims.ledger(verdict=verdict)
@@ -296,7 +296,7 @@ def certify(
 def _record_file(*, writing: bool) -> Path | None:
     """Return the file of the record; None if there is none to compare with, as an installed package has no book."""
     try:
-        path = book_folder("claims", "verdicts.json")
+        path = verdicts_file()
     except FileNotFoundError:
         if writing:
             raise

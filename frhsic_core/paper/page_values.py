@@ -14,15 +14,14 @@ from typing import Any
 
 from frhsic_core.paper.claims import headline, ledger
 from frhsic_core.paper.claims.answers import PROTOCOLS
-from frhsic_core.paper.claims.stored import recorded
 from frhsic_core.paper.experiments import matched_points
 from frhsic_core.paper.experiments.cost import frem_speed_up, speed_up
 from frhsic_core.paper.experiments.main import main_family
 from frhsic_core.paper.experiments.running_example import gauges
 from frhsic_core.paper.experiments.variants import comparisons
-from frhsic_core.paper.runs.stored import book_folder, stored_rows
 from frhsic_core.paper.statements.overview import formally_proved
 from frhsic_core.paper.statements.registry import statements
+from frhsic_core.paper.stored import chapters_folder, recorded_certificates, stored_rows
 
 # The measure of the written pages; the chapter of results has the others.
 MEASURE = "gdp_reference"
@@ -66,7 +65,7 @@ def recommended_values() -> dict[str, Any]:
 
 def proof_values() -> dict[str, Any]:
     """Count the statements, those that a proof assistant checked, and the strengths of recorded certificates."""
-    strengths = {certificate["evidence"] for certificate in recorded()}
+    strengths = {certificate["evidence"] for certificate in recorded_certificates()}
     counted = {
         "all": len(statements()),
         "statements": len(formally_proved()),
@@ -104,7 +103,7 @@ def example_values() -> dict[str, Any]:
 
 def printed_line(chapter: str, start: str) -> str:
     """Return what follows ``start`` in the one line of an executed chapter that begins with it."""
-    path = book_folder().parent / "notebooks" / f"{chapter}.ipynb"
+    path = chapters_folder() / f"{chapter}.ipynb"
     found = []
     for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
         for output in cell.get("outputs", ()):

@@ -548,7 +548,7 @@ def thickness(dots: Any) -> float:
 
 def test_the_needle_shows_the_stored_numbers(page: Any, address: str) -> None:
     from frhsic_core.paper.experiments.running_example import PENALTIES, gauges
-    from frhsic_core.paper.runs.stored import stored_rows
+    from frhsic_core.paper.stored import stored_rows
 
     measured = gauges(stored_rows("running_example"))
     root = explorer(page, address, "needle")

@@ -26,8 +26,7 @@ from PIL import Image
 
 from frhsic_core import Gaussian
 from frhsic_core.laws import FiniteLaw
-from frhsic_core.paper.claims.stored import recorded
-from frhsic_core.paper.runs.stored import book_folder
+from frhsic_core.paper.stored import book_folder, recorded_certificates
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -87,7 +86,7 @@ def test_the_archive_has_what_chapters_read_and_no_solutions(
 
 def test_every_claim_named_for_the_authors_is_on_record() -> None:
     """Every point names evidence that exists, and is short."""
-    rows = recorded()
+    rows = recorded_certificates()
     text = (ROOT / "book" / "for_the_authors.md").read_text(encoding="utf-8")
     points = re.findall(r"(?m)^### (.+)\n((?:.*\n)+?)(?=^#|\Z)", text)
     assert len(points) > 20

@@ -17,8 +17,8 @@ from frhsic_core.paper.experiments.cost import speed_up
 from frhsic_core.paper.experiments.main import family, main_family
 from frhsic_core.paper.experiments.running_example import gauges
 from frhsic_core.paper.experiments.variants import RECOMMENDED, RIVALS, chosen_rivals, rival_rows
-from frhsic_core.paper.runs.stored import stored_rows
 from frhsic_core.paper.statements.registry import statements
+from frhsic_core.paper.stored import stored_rows
 from frhsic_core.registry import PAPER_DATASETS
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -22,7 +22,7 @@ from frhsic_core.paper.runs import store as store_module
 from frhsic_core.paper.runs.plan import Experiment, Stack, Task, stacks_of
 from frhsic_core.paper.runs.runner import run_experiment
 from frhsic_core.paper.runs.store import ResultStore, sha256, write_sidecar
-from frhsic_core.paper.runs.stored import book_folder
+from frhsic_core.paper.stored import book_folder
 
 app = command()
 TASK = Task("synthetic", "text", "reference", (("n", 200),))

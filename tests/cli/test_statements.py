@@ -46,7 +46,7 @@ def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     table |= {"Theorem 4.5": (sound,), "Remark B.3": (refuted,)}
     monkeypatch.setattr(registry, "checks", lambda: table)
     monkeypatch.delenv("FRHSIC_BOOK", raising=False)
-    monkeypatch.setattr(commands, "book_folder", tmp_path.joinpath)
+    monkeypatch.setattr(commands, "verdicts_file", lambda: tmp_path / "claims" / "verdicts.json")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -161,7 +161,7 @@ def test_a_record_that_cannot_be_written(small: Path) -> None:
 def test_without_a_book_nothing_is_compared_or_recorded(
     small: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(commands, "book_folder", no_book)
+    monkeypatch.setattr(commands, "verdicts_file", no_book)
     result = runner.invoke(app, [])
     assert (result.exit_code, "No verdicts were compared" in result.stderr) == (0, True)
     monkeypatch.setattr(

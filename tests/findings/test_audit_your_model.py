@@ -9,7 +9,7 @@ from scipy import stats
 from frhsic_core.conditional import Curve
 from frhsic_core.paper.experiments.audit_examples import stored_curve
 from frhsic_core.paper.experiments.levels_and_coverage import coverage
-from frhsic_core.paper.runs.stored import stored_rows
+from frhsic_core.paper.stored import stored_rows
 
 
 @pytest.fixture(scope="module")

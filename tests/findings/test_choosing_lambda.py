@@ -9,14 +9,13 @@ import pandas as pd
 import pytest
 
 from frhsic_core.learning import LambdaSelection
-from frhsic_core.paper.claims.stored import authors_file
 from frhsic_core.paper.experiments.lambda_selection import (
     accepted,
     chosen_elsewhere,
     selected,
     summary_of,
 )
-from frhsic_core.paper.runs.stored import stored_rows
+from frhsic_core.paper.stored import authors_file, stored_rows
 
 TESTS = ("released", "gamma", "permutation")
 DATA = ("adult", "acs_income", "meps", "crime", "compas")

@@ -14,7 +14,7 @@ from frhsic_core.paper.claims.answers import PROTOCOLS
 from frhsic_core.paper.claims.simulated import best_share, shares, simulated
 from frhsic_core.paper.claims.stored import stored_table
 from frhsic_core.paper.claims.verdicts import NAMED, Cuts, open_with
-from frhsic_core.paper.runs.stored import paper_table, reference_sweep
+from frhsic_core.paper.stored import paper_table, reference_sweep
 
 
 def test_most_numbers_are_open_and_the_code_agrees_more_often(full_ledger) -> None:

@@ -32,7 +32,7 @@ from frhsic_core.paper.experiments.transfer import (
     at_paper_lambda,
     spread_table,
 )
-from frhsic_core.paper.runs.stored import book_folder
+from frhsic_core.paper.stored import book_folder
 from frhsic_core.registry import PAPER_DATASETS
 
 rows = stored("transfer")

@@ -12,7 +12,7 @@ from frhsic_core import gdp
 from frhsic_core.joint.information import mutual_information
 from frhsic_core.paper.experiments import GRIDS
 from frhsic_core.paper.experiments.mutual_information import information_gap, principal_components
-from frhsic_core.paper.runs.stored import book_folder
+from frhsic_core.paper.stored import book_folder
 
 rows = stored("mutual_information")
 

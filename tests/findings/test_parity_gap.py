@@ -14,7 +14,7 @@ from frhsic_core.paper.experiments.bound_tightness import (
     slopes,
     with_bounds,
 )
-from frhsic_core.paper.runs.stored import book_folder, stored_rows
+from frhsic_core.paper.stored import book_folder, stored_rows
 
 rows = stored("bound_tightness")
 

@@ -12,7 +12,7 @@ from frhsic_core.paper.experiments.main import (
     main_rows,
     pareto_table,
 )
-from frhsic_core.paper.runs.stored import book_folder, paper_table, reference_sweep, stored_rows
+from frhsic_core.paper.stored import book_folder, paper_table, reference_sweep, stored_rows
 from frhsic_core.paper.summaries import load_summary
 from frhsic_core.registry import METHODS, PAPER_DATASETS, PARETO_METHODS, labels
 

@@ -14,7 +14,7 @@ from frhsic_core.paper.experiments.cost import (
 )
 from frhsic_core.paper.experiments.levels_and_coverage import ALPHA, GIVEN, LAWS, rates
 from frhsic_core.paper.experiments.peers import OURS
-from frhsic_core.paper.runs.stored import stored_rows
+from frhsic_core.paper.stored import stored_rows
 
 rows = stored("cost")
 tests_of_independence = stored("levels_and_power")

@@ -8,8 +8,8 @@ import numpy as np
 
 from frhsic_core.kernels import Categorical
 from frhsic_core.laws import FiniteLaw
-from frhsic_core.paper.runs.stored import book_folder
 from frhsic_core.paper.statements.overview import standings
+from frhsic_core.paper.stored import book_folder
 
 RECORDS = json.loads(book_folder("claims", "verdicts.json").read_text(encoding="utf-8"))
 

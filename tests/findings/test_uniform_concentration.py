@@ -12,9 +12,9 @@ import pytest
 from frhsic_core import hsic_bound
 from frhsic_core.laws import GaussianPair
 from frhsic_core.paper.experiments import convergence
-from frhsic_core.paper.runs.stored import stored_rows
 from frhsic_core.paper.statements.concentration import proved_bound, uniform_bound
 from frhsic_core.paper.statements.rates import KERNEL, LAW, rmse_slope
+from frhsic_core.paper.stored import stored_rows
 
 PRINTED = {"hsic": -0.46, "eipm": -0.44}
 LARGEST = 20_000

@@ -13,7 +13,7 @@ from frhsic_core.learning import FRHSIC
 from frhsic_core.learning.penalties.base import resolve_policy
 from frhsic_core.paper.experiments import variants
 from frhsic_core.paper.experiments.running_example import gauges
-from frhsic_core.paper.runs.stored import stored_rows
+from frhsic_core.paper.stored import stored_rows
 
 TABLES = ("main", "recommended_test")
 UNFAIR, ESCAPED, RECOMMENDED = "no penalty", "paper, fixed", "whitened FRHSIC"

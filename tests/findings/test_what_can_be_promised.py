@@ -8,8 +8,8 @@ import numpy as np
 from samples import stored
 
 from frhsic_core.paper.experiments.levels_and_coverage import bound_table
-from frhsic_core.paper.runs.stored import book_folder, stored_rows
 from frhsic_core.paper.statements.concentration import uniform_bound
+from frhsic_core.paper.stored import book_folder, stored_rows
 
 held = stored("held_out_bounds")
 

@@ -16,7 +16,7 @@ from frhsic_core import FairClassifier, FairEncoder, adjust_scores, gdp, load_da
 from frhsic_core.paper.experiments import matched_points, remedies
 from frhsic_core.paper.experiments.comparison import compare_all
 from frhsic_core.paper.experiments.equal_opportunity import GRIDS, option_rows, values_at
-from frhsic_core.paper.runs.stored import book_folder, stored_rows
+from frhsic_core.paper.stored import book_folder, stored_rows
 
 rows = stored("remedies")
 

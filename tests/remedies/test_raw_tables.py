@@ -28,7 +28,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from frhsic_core import AdjustedClassifier, AttributeEraser, KernelEraser, compare_remedies, gdp
 from frhsic_core.inputs.features import columns_of, fit_columns
-from frhsic_core.paper.runs.stored import book_folder
+from frhsic_core.paper.stored import book_folder
 from frhsic_core.remedies import RemediedClassifier
 from frhsic_core.remedies.learners import learner
 

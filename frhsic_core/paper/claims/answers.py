@@ -7,7 +7,6 @@ lies, by the error of its mean over our splits. The rule (:mod:`frhsic_core.pape
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -21,7 +20,7 @@ from scipy import special
 
 from frhsic_core.paper.claims.formulas import value_of
 from frhsic_core.paper.experiments import modules as experiment_modules
-from frhsic_core.paper.runs.stored import book_folder, stored_rows
+from frhsic_core.paper.stored import authors_file, data_summary, stored_rows
 
 Interval = tuple[float, float]
 PROTOCOLS = ("text", "reference")
@@ -243,10 +242,8 @@ def answer_of_runs(
 @cache
 def data_note(dataset: str) -> str:
     """Return how the rows behind our reference runs differ from those of the authors' runs, if they do."""
-    ours = json.loads(
-        book_folder("data_summaries", f"{dataset}-reference.json").read_text(encoding="utf-8")
-    )
-    sweep = pd.read_csv(book_folder("claims", "reference", "sweep.csv"))
+    ours = data_summary(dataset, "reference")
+    sweep = authors_file("sweep")
     theirs = sweep[sweep["dataset"] == dataset].iloc[0]
     if (ours["n"], ours["d"]) != (theirs["n"], theirs["d"]):
         here = f"n = {ours['n']:,}, d = {ours['d']} here"

@@ -21,14 +21,13 @@ import pandas as pd
 
 from frhsic_core.paper.claims.answers import PROTOCOLS, Answer, computed, query, rows_of
 from frhsic_core.paper.claims.formulas import selected, value_of
-from frhsic_core.paper.runs.store import ResultStore
-from frhsic_core.paper.runs.stored import book_folder
+from frhsic_core.paper.stored import data_summary, result_store
 
 
 @cache
 def provenance(experiment: str = "main") -> dict[str, Any]:
     """Return how the stored rows of an experiment were computed: recipes or settings, code, libraries and devices."""
-    return ResultStore(book_folder("results"), experiment).provenance()
+    return result_store(experiment).provenance()
 
 
 def _value_of(text: str) -> Any:
@@ -153,9 +152,7 @@ def dataset_fact(dataset: str, what: str) -> Answer:
     values = {}
     lacking = []
     for variant in PROTOCOLS:
-        summary = json.loads(
-            book_folder("data_summaries", f"{dataset}-{variant}.json").read_text(encoding="utf-8")
-        )
+        summary = data_summary(dataset, variant)
         values[variant] = {
             "n": summary["n"],
             "d": summary["d"],

@@ -7,7 +7,6 @@ can also be the name of a function in ``FORMULAS``.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -19,14 +18,7 @@ from frhsic_core.paper.claims.answers import Answer, computed, query
 from frhsic_core.paper.claims.formulas import selected
 from frhsic_core.paper.experiments import GRIDS
 from frhsic_core.paper.experiments.main import MAIN_METHODS, PARETO_METHODS, pareto_table
-from frhsic_core.paper.runs.stored import book_folder, reference_sweep
-
-
-@cache
-def authors_file(name: str) -> pd.DataFrame:
-    """Return one of the copied files: ``"sweep"``, or a side experiment."""
-    folder = ("claims", "reference") if name.startswith("sweep") else ("claims", "authors")
-    return pd.read_csv(book_folder(*folder, f"{name}.csv"))
+from frhsic_core.paper.stored import authors_file, recorded_certificates, reference_sweep
 
 
 @cache
@@ -199,15 +191,6 @@ FORMULAS: dict[str, Callable[[pd.DataFrame], tuple[Any, str]]] = {
 WORTH_SAYING = ("fails as stated", "inconclusive", "holds as corrected", "holds")
 
 
-@cache
-def recorded() -> list[dict[str, Any]]:
-    """Return the recorded certificates."""
-    found: list[dict[str, Any]] = json.loads(
-        book_folder("claims", "verdicts.json").read_text(encoding="utf-8")
-    )
-    return found
-
-
 def _described(certificate: dict[str, Any]) -> str:
     return f"{certificate['verdict']}: {certificate['claim']} [{certificate['evidence']}]"
 
@@ -225,7 +208,9 @@ def certificates(statement: str, contains: list[str], beside: list[str] | None =
         *((text, cited) for text in contains),
         *((text, others) for text in beside or ()),
     ):
-        found = [c for c in recorded() if c["statement"] == statement and text in c["claim"]]
+        found = [
+            c for c in recorded_certificates() if c["statement"] == statement and text in c["claim"]
+        ]
         if not found:
             return Answer(why=f"no certificate of {statement} says {text!r}")
         kept += found
@@ -253,7 +238,7 @@ def bound_constants(statement: str, contains: list[str], beside: list[str] | Non
         return Answer({"any": False}, note=answer.note)
     checks = [
         c
-        for c in recorded()
+        for c in recorded_certificates()
         if c["statement"] == statement and any(text in c["claim"] for text in contains)
     ]
     shares = [

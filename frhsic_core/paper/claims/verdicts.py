@@ -34,7 +34,7 @@ from frhsic_core.paper.claims.rules import (
     parsed,
     threshold,
 )
-from frhsic_core.paper.runs.stored import book_folder
+from frhsic_core.paper.stored import printed_numbers
 
 AGREES = "agrees"
 DISAGREES = "disagrees"
@@ -89,13 +89,7 @@ def claims() -> pd.DataFrame:
     >>> claims().set_index("id").loc["T001", ["claim", "value"]].to_list()
     ['adult, unfair, acc, baseline lambda=0', '.849']
     """
-    folder = book_folder("claims")
-    parts = []
-    for source, name in (("text", "claims.csv"), ("table", "cells.csv")):
-        parts.append(
-            pd.read_csv(folder / name, dtype=str, keep_default_na=False).assign(source=source)
-        )
-    found = pd.concat(parts, ignore_index=True).fillna("")
+    found = printed_numbers()
     question = [
         found["query"],
         found["arguments"],

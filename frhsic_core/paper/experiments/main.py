@@ -46,7 +46,7 @@ from frhsic_core.paper.experiments.comparison import (
     taken,
 )
 from frhsic_core.paper.runs.plan import Experiment, Task, stacks_of
-from frhsic_core.paper.runs.stored import paper_table, reference_sweep, stored_rows
+from frhsic_core.paper.stored import paper_table, reference_sweep, stored_rows
 from frhsic_core.registry import MAIN_METHODS, PAPER_DATASETS, PARETO_METHODS
 
 # The ranks that are neither among the first two nor among the last two of the six methods of the main table.

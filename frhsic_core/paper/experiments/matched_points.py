@@ -18,7 +18,7 @@ from frhsic_core.paper.experiments import DATASETS, SPLITS
 from frhsic_core.paper.experiments.comparison import compare_all, matched_index, mean_of_others
 from frhsic_core.paper.experiments.variants import RECOMMENDED
 from frhsic_core.paper.runs.plan import Experiment, units_of
-from frhsic_core.paper.runs.stored import stored_rows
+from frhsic_core.paper.stored import stored_rows
 from frhsic_core.registry import METHODS, SWEEP_DATASETS, labels
 
 if TYPE_CHECKING:

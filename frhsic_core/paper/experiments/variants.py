@@ -37,7 +37,7 @@ from frhsic_core.paper.experiments import DATASETS, GRIDS, METHODS, SPLITS
 from frhsic_core.paper.experiments.comparison import named, sweeps_of
 from frhsic_core.paper.experiments.main import family
 from frhsic_core.paper.runs.plan import Experiment, Settings, Task, stacks_of
-from frhsic_core.paper.runs.stored import stored_rows
+from frhsic_core.paper.stored import stored_rows
 from frhsic_core.registry import PARETO_METHODS
 
 CHOICE_DATASETS = ("compas", "acs_income")

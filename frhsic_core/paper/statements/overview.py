@@ -38,10 +38,10 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from frhsic_core.paper.runs.stored import book_folder
 from frhsic_core.paper.statements import Certificate, check, equality
 from frhsic_core.paper.statements.certificate import EVIDENCE
 from frhsic_core.paper.statements.registry import Statement, statements
+from frhsic_core.paper.stored import chapters_folder, proofs_folder
 
 # Formal proofs ------------------------------------------------------------------------------------
 
@@ -107,7 +107,7 @@ def formal_theorems() -> tuple[FormalTheorem, ...]:
     ['Theorem_4_7']
     """
     try:
-        folder = book_folder("proofs")
+        folder = proofs_folder()
     except FileNotFoundError:
         return ()
     return theorems_in(folder)
@@ -200,7 +200,7 @@ def proof_certificates(number: str, folder: Path) -> list[Certificate]:
 def _register(number: str) -> None:
     @check(number, name="formal_proof")
     def run() -> list[Certificate]:
-        return proof_certificates(number, book_folder("proofs"))
+        return proof_certificates(number, proofs_folder())
 
 
 for _number in dict.fromkeys(one.statement for one in formal_theorems()):
@@ -454,7 +454,7 @@ def standings(rows: Iterable[Row]) -> list[Standing]:
     """
     rows = list(rows)
     judgments = judged(rows)
-    proofs = page_proofs(book_folder().parent / "notebooks")
+    proofs = page_proofs(chapters_folder())
     found = []
     for number, statement in statements().items():
         here = ""

@@ -22,7 +22,6 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import torch
 from scipy import stats
 from torch import Tensor
@@ -32,7 +31,6 @@ from frhsic_core.bounds import gdp_bound
 from frhsic_core.joint.contraction import center
 from frhsic_core.joint.hsic import hsic
 from frhsic_core.kernels import Kernel, Linear, resolve_kernel
-from frhsic_core.paper.runs.stored import book_folder
 from frhsic_core.paper.statements import Certificate, check, inequality
 from frhsic_core.paper.statements.concentration import (
     SAMPLE_SIZES,
@@ -42,6 +40,7 @@ from frhsic_core.paper.statements.concentration import (
 )
 from frhsic_core.paper.statements.disintegration import exact_hsic, power_gram
 from frhsic_core.paper.statements.search import TOLERANCE, Instances, features, worst_excess
+from frhsic_core.paper.stored import authors_file
 
 
 @dataclass(frozen=True)
@@ -317,7 +316,7 @@ def non_vacuity() -> list[Certificate]:
     Outside of a clone of the repository there are no stored runs, and no certificate.
     """
     try:
-        runs = pd.read_csv(book_folder("claims", "authors", "bound_tightness.csv"))
+        runs = authors_file("bound_tightness")
     except FileNotFoundError:
         return []
     bounds = runs["rhs_bound"]

@@ -29,10 +29,10 @@ from scipy import stats
 
 from frhsic_core.kernels import Gaussian
 from frhsic_core.laws import GaussianPair
-from frhsic_core.paper.runs.stored import stored_rows
 from frhsic_core.paper.statements import Certificate, check, equality, inequality, strict_inequality
 from frhsic_core.paper.statements.concentration import drawn_suprema
 from frhsic_core.paper.statements.disintegration import Exact, exact_hsic, power_gram
+from frhsic_core.paper.stored import stored_rows
 
 LAW = GaussianPair(0.5)
 KERNEL = Gaussian(1.0)

@@ -40,7 +40,7 @@ from frhsic_core.paper.claims.rules import RULES, half_unit, p_values, parsed, t
 from frhsic_core.paper.claims.stored import FORMULAS
 from frhsic_core.paper.claims.verdicts import Cuts, cuts_of, needed, open_with
 from frhsic_core.paper.experiments.main import FIVE_RANGE, shared_noise
-from frhsic_core.paper.runs.stored import book_folder
+from frhsic_core.paper.stored import book_folder
 
 QUERIES = queries()
 

@@ -17,7 +17,7 @@ from frhsic_core.paper.experiments.comparison import (
     on_grid,
 )
 from frhsic_core.paper.experiments.main import MAIN_METHODS, beside_paper, pareto_table
-from frhsic_core.paper.runs.stored import reference_sweep
+from frhsic_core.paper.stored import reference_sweep
 
 
 def brute_force(performance, dependence, unfair_performance, unfair_dependence, *, higher):

@@ -27,7 +27,7 @@ from frhsic_core.paper.experiments import (
 )
 from frhsic_core.paper.runs.jobs import run_job
 from frhsic_core.paper.runs.plan import Stack, Unit
-from frhsic_core.paper.runs.stored import stored_rows
+from frhsic_core.paper.stored import stored_rows
 from frhsic_core.registry import PAPER_DATASETS
 from frhsic_core.remedies import learners
 

@@ -22,7 +22,7 @@ from frhsic_core.paper.claims import settings
 from frhsic_core.paper.runs import store as store_module
 from frhsic_core.paper.runs.plan import Experiment, Unit, units_of
 from frhsic_core.paper.runs.store import Part, ResultStore, StoreError, read_exported
-from frhsic_core.paper.runs.stored import book_folder, stored_rows
+from frhsic_core.paper.stored import book_folder, stored_rows
 
 ROOT = Path(__file__).parents[3]
 STUDY = Experiment("tiny", units_of("nothing", n=(3, 1, 2)))

@@ -17,7 +17,7 @@ from frhsic_core.paper.experiments import PLANS, experiment_for
 from frhsic_core.paper.runs import jobs, plan
 from frhsic_core.paper.runs.plan import STORED_SPELLING, Recipe, Task
 from frhsic_core.paper.runs.store import ResultStore
-from frhsic_core.paper.runs.stored import book_folder
+from frhsic_core.paper.stored import book_folder
 
 PACKAGE = Path(frhsic_core.__file__).parent
 TABLES = sorted(

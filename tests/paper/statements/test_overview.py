@@ -12,7 +12,6 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from frhsic_core.paper.runs.stored import book_folder
 from frhsic_core.paper.statements import overview
 from frhsic_core.paper.statements.overview import (
     KINDS,
@@ -23,6 +22,7 @@ from frhsic_core.paper.statements.overview import (
     theorems,
 )
 from frhsic_core.paper.statements.registry import statements
+from frhsic_core.paper.stored import book_folder
 
 ROOT = Path(__file__).resolve().parents[3]
 CHAPTERS = ROOT / "notebooks"

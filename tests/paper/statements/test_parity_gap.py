@@ -119,7 +119,7 @@ def test_without_a_book_there_are_no_stored_bounds(monkeypatch: pytest.MonkeyPat
     def no_book(*parts: str) -> None:
         raise FileNotFoundError
 
-    monkeypatch.setattr(parity_gap, "book_folder", no_book)
+    monkeypatch.setattr(parity_gap, "authors_file", no_book)
     assert parity_gap.non_vacuity() == []
 
 

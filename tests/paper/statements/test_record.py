@@ -10,8 +10,8 @@ import pytest
 from records import Records, differences
 
 from frhsic_core.paper.record import compare, read_recorded, record
-from frhsic_core.paper.runs.stored import book_folder
 from frhsic_core.paper.statements.registry import checks, run_checks, statements
+from frhsic_core.paper.stored import book_folder
 
 SIZED = [
     n
