@@ -83,3 +83,31 @@ def test_the_article_cites_what_its_bibliography_has() -> None:
         assert f"\n# {section}\n" in text
     # The journals ask for 250 to 1,000 words.
     assert 250 <= len(text.split()) <= 1000
+
+
+def test_zenodo_knows_every_field() -> None:
+    """Those of its schema (legacyrecord.json) that are used here, and their kinds."""
+    kinds = dict.fromkeys(
+        ("access_right", "description", "language", "license", "notes", "title", "version"), str
+    )
+    kinds |= dict.fromkeys(("creators", "keywords", "references"), list) | {"upload_type": str}
+    record = json.loads(read(".zenodo.json"))
+    assert {name: type(value) for name, value in record.items()} == kinds
+    assert (record["upload_type"], record["access_right"]) == ("software", "open")
+    assert all(set(person) <= {"name", "orcid", "affiliation"} for person in record["creators"])
+
+
+def test_environments_in_the_browser_use_the_files_of_the_repository() -> None:
+    """Binder installs by the pins, the container by `make setup`, and hooks by tools that exist."""
+    words = read(".binder", "requirements.txt").split()
+    assert (ROOT / ".binder" / words[words.index("--constraint") + 1]).is_file()
+    assert ".[notebooks]" in words
+    assert json.loads(read(".devcontainer", "devcontainer.json"))["postCreateCommand"] == (
+        "make setup"
+    )
+    hooks = yaml.safe_load(read(".pre-commit-config.yaml"))["repos"]
+    [local] = [repository["hooks"] for repository in hooks if repository["repo"] == "local"]
+    assert {hook["id"] for hook in local} == {"ruff", "ruff-format", "mypy", "notebooks"}
+    for hook in local:
+        files = [word for word in hook["entry"].split() if word.startswith("tests/")]
+        assert all((ROOT / name).is_file() for name in files)

@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -117,3 +118,23 @@ def test_every_module_is_imported_without_an_extra_and_without_the_book(
     command = [sys.executable, "-P", "-c", script]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment)
     assert (done.returncode, done.stdout) == (0, "True\n"), done.stderr
+
+
+def test_the_source_archive_has_every_file(tmp_path: Path) -> None:
+    """From it the book is built and the tests are run; only what git itself needs is left out."""
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
+    if listed.returncode != 0:
+        pytest.skip("not a repository")
+    names = [name for name in listed.stdout.splitlines() if (ROOT / name).is_file()]
+    for name in names:
+        (tmp_path / "copy" / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / "copy" / name)
+    build = [sys.executable, "-m", "build", "--sdist", "--no-isolation", "--outdir"]
+    done = subprocess.run(
+        [*build, str(tmp_path)], cwd=tmp_path / "copy", capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    [archive] = tmp_path.glob("*.tar.gz")
+    with tarfile.open(archive) as opened:
+        found = {name.partition("/")[2] for name in opened.getnames()}
+    assert set(names) - found <= {".gitignore", ".gitattributes"}
