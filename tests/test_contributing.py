@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import csv
 import os
 import re
@@ -20,15 +21,11 @@ BLOCK = re.compile(
     r"^(`{3,})(?:python|text|yaml|markdown)\n# (\S+?)(?:: (\w+))?\n(.*?)^\1$",
     re.DOTALL | re.MULTILINE,
 )
-# How a table ends in the files to which a block adds a row: a tuple inside of a dict, or a dict.
-ENDS = {
-    "frhsic_core/registry.py": "\n    )\n}\n",
-    "frhsic_core/paper/experiments/__init__.py": "\n}\n",
-}
+FUTURE = "from __future__ import annotations\n"
 
 
 class Block(NamedTuple):
-    """A code block of the page: the file it belongs to, the table of the registry it extends, and its text."""
+    """A code block of the page: the file it belongs to, the list or table that it extends, and its text."""
 
     path: str
     table: str
@@ -43,14 +40,45 @@ def blocks(section: str) -> list[Block]:
     return [Block(path, table, text) for _, path, table, text in BLOCK.findall(body)]
 
 
+def value_of(text: str, table: str) -> ast.expr:
+    """Return the list, tuple or dict that a module assigns to a name; of a dict made by a loop, what it loops over."""
+    for statement in ast.parse(text).body:
+        names = getattr(statement, "targets", None) or [getattr(statement, "target", None)]
+        if any(isinstance(name, ast.Name) and name.id == table for name in names):
+            value = statement.value  # type: ignore[attr-defined]
+            return value.generators[0].iter if isinstance(value, ast.DictComp) else value
+    raise AssertionError(f"no table {table}")
+
+
+def with_entry(text: str, table: str, entry: str) -> str:
+    """Return a module with one more entry at the end of a list, tuple or dict.
+
+    Examples
+    --------
+    >>> with_entry("KINDS = (a, b)\\n", "KINDS", "c")
+    'KINDS = (a, b,\\nc,\\n)\\n'
+    """
+    value = value_of(text, table)
+    lines = text.splitlines(keepends=True)
+    assert value.end_lineno is not None
+    assert value.end_col_offset is not None
+    last = lines[value.end_lineno - 1].encode()
+    end = sum(len(line) for line in lines[: value.end_lineno - 1])
+    end += len(last[: value.end_col_offset].decode()) - 1  # before the bracket
+    before = text[:end].rstrip()
+    comma = "" if before.endswith((",", "(", "[", "{")) else ","
+    return f"{before}{comma}\n{entry.rstrip().rstrip(',')},\n{text[end:]}"
+
+
 def write(block: Block, root: Path) -> None:
-    """Write a block into a copy: a new file, a row of a table of the registry, or lines at the end of a file."""
+    """Write a block into a copy: a new file, an import, an entry of a list or table, or lines at the end of a file."""
     path = root / block.path
-    if block.table:
+    if block.table == "imports":
         text = path.read_text(encoding="utf-8")
-        start = text.index(f"\n{block.table}: dict[")
-        end = text.index(ENDS[block.path], start)
-        path.write_text(f"{text[:end]}\n{block.text.rstrip()},{text[end:]}", encoding="utf-8")
+        path.write_text(text.replace(FUTURE, f"{FUTURE}\n{block.text}", 1), encoding="utf-8")
+    elif block.table:
+        text = path.read_text(encoding="utf-8")
+        path.write_text(with_entry(text, block.table, block.text), encoding="utf-8")
     elif path.name == "_toc.yml":
         text = path.read_text(encoding="utf-8")
         end = text.index("\n", text.index("notebooks/other_claims")) + 1
@@ -141,6 +169,38 @@ def judged(copy: Path, claim: str) -> list[str]:
         "print(line['printed'], line['ours'], line['verdict'], line['from stored runs'])"
     )
     return run(copy, "-c", script).split()
+
+
+def test_every_wish_has_its_walk_and_its_number_of_files() -> None:
+    """The table at the beginning names a section and counts the files of its example."""
+    wishes = re.findall(r"^\| .+ \| (\d) \| \*(.+)\* \|$", PAGE, re.MULTILINE)
+    assert len(wishes) == 9
+    for count, section in wishes:
+        assert len({block.path for block in blocks(section)}) == int(count), section
+    small = ("Add a remedy", "Add an engine", "Add a kernel", "Add a measure to the audit")
+    counts = {section: int(count) for count, section in wishes}
+    assert max(counts[section] for section in (*small, "Add a dataset")) <= 3
+
+
+def test_the_map_has_every_folder_and_no_other() -> None:
+    listed = re.findall(r"^\| `(\w+)` \|", PAGE.partition("## Add a remedy")[0], re.MULTILINE)
+    folders = {path.parent.name for path in (ROOT / "frhsic_core").glob("*/__init__.py")}
+    assert set(listed) == folders
+
+
+def test_every_module_of_the_walks_exists() -> None:
+    walks = PAGE.partition("## The map of the house")[2].partition("## Add a remedy")[0]
+    modules = re.findall(r"`(?!tests)(\w+/[\w/]+\.py)`", walks)
+    assert len(modules) > 12
+    assert [name for name in modules if not (ROOT / "frhsic_core" / name).is_file()] == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "section", ["Add a remedy", "Add an engine", "Add a kernel", "Add a measure to the audit"]
+)
+def test_a_wish_ends_at_a_green_test(section: str, copy: Path) -> None:
+    run_tests(copy, add(section, copy, most=3))
 
 
 @pytest.mark.slow

@@ -206,10 +206,22 @@ def sample_rows(n: int, rows: int, *, weight: Array | None, random_state: int) -
     return kept
 
 
+def _distance_correlations(z: Array, orders: Array) -> list[Any]:
+    """Return the distance correlation of the scores with S, for several orders of the rows of S."""
+    return [distance_correlation(z, s) for s in orders]
+
+
+# How strong a dependence is, in numbers that no threshold is compared with: functions of the scores and of several
+# orders of S, ``(orders, n, p)``, to a number for each order. What a number means is said in ``_sentences.MEANING``.
+EFFECTS: dict[str, Callable[[Array, Array], Any]] = {
+    "distance_correlation": _distance_correlations,
+}
+
+
 def effect_sizes(
     z: Array, s: Array, *, weight: Array | None, random_state: int
 ) -> dict[str, Measure]:
-    """Return normalized HSIC, distance correlation, kernel HGR and the R² of two probes, each with its floor.
+    """Return normalized HSIC, the numbers of ``EFFECTS``, kernel HGR and the R² of two probes, each with its floor.
 
     The floor is the mean of the same number if the rows of S are shuffled.
     """
@@ -233,15 +245,13 @@ def effect_sizes(
         value, *others = [float(each) for each in values]
         return Measure(value, len(kept), floor=float(np.mean(others)))
 
-    def distance(z: Array, stack: Array) -> list[Any]:
-        return [distance_correlation(z, one) for one in stack]
-
     # Z is decomposed once for all orders.
     canonical = shuffled(partial(khgr, ridge=KHGR_RIDGE), KHGR_ROWS)
+    effects = {name: shuffled(each, audited.rows) for name, each in EFFECTS.items()}
     kernels = found["normalized_hsic_1"], audited.rows, found["floor_1"]
     return {
         "normalized_hsic": Measure(kernels[0], kernels[1], floor=kernels[2]),
-        "distance_correlation": shuffled(distance, audited.rows),
+        **effects,
         "khgr": canonical,
         "linear_r2": Measure(found["linear_r2"], len(z), floor=0.0),
         "nonlinear_r2": Measure(found["nonlinear_r2"], len(z), floor=0.0),
