@@ -12,11 +12,13 @@ import pandas as pd
 from markupsafe import Markup
 
 from frhsic_core.auditing import _sentences
-from frhsic_core.auditing._gate import Verdict
-from frhsic_core.auditing._pictures import bound_svg, curve_svg
+from frhsic_core.auditing._about_rows import method, other_sentences, rows_used
+from frhsic_core.auditing._curves import telling_pair
+from frhsic_core.auditing._pictures import bound_svg, curve_svg, height_range
 from frhsic_core.auditing._results import AttributeAudit
-from frhsic_core.auditing._sentences import MEANING, rows_used, smallest
-from frhsic_core.auditing._words import at_most, number, percent, short
+from frhsic_core.auditing._sentences import MEANING, level, mean_name, smallest
+from frhsic_core.auditing._status import Status, attribute_statuses
+from frhsic_core.auditing._words import at_most, number, percent, rounded, short
 from frhsic_core.conditional import Curve
 
 Audit = Any  # the result as a whole; its module imports this one
@@ -47,12 +49,12 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Decisions:
-    """What the threshold decides."""
+class Part:
+    """Sentences with a picture and perhaps a table."""
 
     sentences: list[str]
     picture: Picture
-    rates: Table
+    table: Table | None = None
 
 
 @dataclass(frozen=True)
@@ -60,12 +62,14 @@ class AttributeFacts:
     """Everything that a page shows about one attribute, in its order."""
 
     name: str
-    trend: str
+    headline: str
+    statuses: list[Status]
     cards: list[Card]
-    bound: Picture | None
     curve: Picture
+    in_fact: Part | None
     magnitude: list[str]
-    decisions: Decisions | None
+    bound: Picture | None
+    decisions: Part | None
     findings: list[str]
     pictures: list[Picture]
     labeled: list[Picture]
@@ -79,12 +83,11 @@ class Facts:
 
     title: str
     rows: str
-    verdicts: tuple[Verdict, ...]
     attributes: list[AttributeFacts]
     all_rows: list[str]
     joint: Table | None
     method: list[str]
-    provenance: dict[str, str]
+    origin: dict[str, str]
 
 
 def facts(audit: Audit) -> Facts:
@@ -98,32 +101,27 @@ def facts(audit: Audit) -> Facts:
     return Facts(
         title=audit.title,
         rows=rows_used(audit, source),
-        verdicts=audit.verdicts,
         attributes=[_attribute(audit, attribute) for attribute in audit.attributes],
-        all_rows=_sentences.other_sentences(audit),
+        all_rows=other_sentences(audit),
         joint=joint,
-        method=_sentences.method(audit),
-        provenance=audit.origin,
+        method=method(audit),
+        origin=audit.origin,
     )
 
 
 def _attribute(audit: Audit, attribute: AttributeAudit) -> AttributeFacts:
-    curve = attribute.curve
-    mean = f"mean {short(audit.score)}"
-    main = Picture(
-        svg=curve_svg(attribute, curve, label=mean, examples=True),
-        caption=_main_caption(audit, attribute),
-    )
     groups = None
     if attribute.groups is not None:
         groups = _groups_table(audit, attribute, attribute.groups)
     return AttributeFacts(
         name=short(attribute.name),
-        trend=_sentences.trend(audit, attribute),
+        headline=_sentences.headline(audit, attribute),
+        statuses=attribute_statuses(audit, attribute),
         cards=_cards(audit, attribute),
+        curve=_main_picture(audit, attribute),
+        in_fact=_in_fact(audit, attribute),
+        magnitude=[*_sentences.magnitude(audit, attribute), _sentences.guarantee(attribute)],
         bound=_bound_picture(audit, attribute),
-        curve=main,
-        magnitude=_sentences.magnitude(audit, attribute),
         decisions=_decisions(audit, attribute),
         findings=_sentences.other_findings(audit, attribute),
         pictures=_more_pictures(audit, attribute),
@@ -133,43 +131,25 @@ def _attribute(audit: Audit, attribute: AttributeAudit) -> AttributeFacts:
     )
 
 
-def _main_caption(audit: Audit, attribute: AttributeAudit) -> str:
-    curve = attribute.curve
-    name = short(attribute.name)
-    level = percent(1.0 - curve.alpha)
-    if curve.smooth and not attribute.categories:
-        what = (
-            f"along {name} (line) with a band that contains the whole curve with a probability "
-            f"of about {level}"
-        )
-        ends = " The picture leaves out the lowest and the highest percent."
-    else:
-        what = (
-            f"for every value of {name}, with intervals that together have a level of about {level}"
-        )
-        ends = ""
-    return (
-        f"The mean of {short(audit.score)} {what}; the dashed line is the overall mean. "
-        f"Below: how many {audit.unit} there are.{ends}"
-    )
+# Cards ----------------------------------------------------------------------------------------
 
 
 def _cards(audit: Audit, attribute: AttributeAudit) -> list[Card]:
     """Return the main numbers: the mean gap, what is guaranteed, how sure the dependence is."""
+    return [_gap_card(audit, attribute), _guarantee_card(audit, attribute), _test_card(attribute)]
+
+
+def _gap_card(audit: Audit, attribute: AttributeAudit) -> Card:
     curve = attribute.curve
-    test = attribute.numbers["pvalue"]
-    gap = (
-        f"mean gap (GDP) between {audit.unit} of one {attribute.name} and all {audit.unit}, "
-        f"{percent(1.0 - audit.alpha)} interval {number(curve.gdp_low)} to {number(curve.gdp_high)}"
+    unit = max(curve.gdp_high, curve.gdp)
+    low = rounded(curve.gdp_low, unit=unit)
+    high = rounded(curve.gdp_high, unit=unit)
+    return Card(
+        rounded(curve.gdp, unit=unit),
+        f"mean gap: the {mean_name(audit)} of {audit.unit} of one {short(attribute.name)} is on "
+        f"average so far from that of all {audit.unit} ({level(audit)} interval {low} to {high}; "
+        f"by chance alone {rounded(curve.floor, unit=unit)})",
     )
-    sure = "p-value: chance could give this"
-    if test.value <= 0.05:
-        sure = "p-value: more than chance would give"
-    return [
-        Card(number(curve.gdp), gap),
-        _guarantee_card(audit, attribute),
-        Card(f"p = {number(test.value)}", f"{sure}{smallest(test)}"),
-    ]
 
 
 def _guarantee_card(audit: Audit, attribute: AttributeAudit) -> Card:
@@ -179,10 +159,81 @@ def _guarantee_card(audit: Audit, attribute: AttributeAudit) -> Card:
     if bound.own_values:
         return Card("none", f"guarantee: most {audit.unit} have a value of their own")
     return Card(
-        f"≤ {at_most(bound.bound)}",
-        f"guaranteed: with {percent(1.0 - bound.delta)} confidence GDP is not larger in the "
-        "population",
+        f"≤ {at_most(bound.bound, digits=2)}",
+        f"guaranteed limit of the mean gap, with {percent(1.0 - bound.delta)} confidence, if these "
+        f"{audit.unit} neither trained, adjusted nor chose the model",
     )
+
+
+def _test_card(attribute: AttributeAudit) -> Card:
+    test = attribute.numbers["pvalue"]
+    meaning = "p-value: chance could give this"
+    if test.value <= 0.05:
+        meaning = "p-value: more than chance would give"
+    return Card(f"p = {rounded(test.value)}", f"{meaning}{smallest(test)}")
+
+
+# Pictures -------------------------------------------------------------------------------------
+
+
+def _within_range(audit: Audit, curve: Curve) -> Curve:
+    """Return a curve of scores as it is drawn: a mean of scores from 0 to 1 is no larger."""
+    if audit.task == "values":
+        return curve
+    return replace(
+        curve,
+        low=np.clip(curve.low, 0.0, 1.0),
+        mean=np.clip(curve.mean, 0.0, 1.0),
+        high=np.clip(curve.high, 0.0, 1.0),
+    )
+
+
+def _main_picture(audit: Audit, attribute: AttributeAudit) -> Picture:
+    """Return the curve of the scores; two people of the headline are marked."""
+    curve = attribute.curve
+    pair = telling_pair(curve)
+    marked = [] if pair is None else sorted((pair.lower, pair.higher))
+    name = short(attribute.name)
+    mean = mean_name(audit)
+    shown = percent(1.0 - curve.alpha)
+    if curve.smooth and not attribute.categories:
+        what = (
+            f"along {name} (line) with a band that contains the whole curve with a probability "
+            f"of about {shown}"
+        )
+        ends = " The picture leaves out the lowest and the highest percent."
+    else:
+        what = (
+            f"for every value of {name}, with intervals that together have a level of about {shown}"
+        )
+        ends = ""
+    caption = (
+        f"The {mean} {what}; the dashed line is the overall mean. Below: how many {audit.unit} "
+        f"there are.{ends}"
+    )
+    drawn = curve_svg(attribute, _within_range(audit, curve), label=mean, examples=marked)
+    return Picture(drawn, caption)
+
+
+def _in_fact(audit: Audit, attribute: AttributeAudit) -> Part | None:
+    """Return outcomes beside scores."""
+    outcomes = attribute.curves.get("outcomes")
+    if outcomes is None:
+        return None
+    if "mean_label" in audit.performance:
+        outcomes = _within_range(audit, outcomes)
+    drawn = curve_svg(
+        attribute,
+        _within_range(audit, attribute.curve),
+        label=mean_name(audit),
+        before=outcomes,
+        label_before=_sentences.outcome_name(audit),
+    )
+    caption = (
+        f"Along {short(attribute.name)}: the {mean_name(audit)} (blue) and "
+        f"{_sentences.outcome_name(audit)} (orange), each with its band."
+    )
+    return Part(_sentences.in_fact(audit, attribute), Picture(drawn, caption))
 
 
 def _bound_picture(audit: Audit, attribute: AttributeAudit) -> Picture | None:
@@ -190,14 +241,15 @@ def _bound_picture(audit: Audit, attribute: AttributeAudit) -> Picture | None:
     bound = attribute.bound
     if bound is None or bound.own_values:
         return None
+    ends = (curve.gdp_low, curve.gdp_high)
     return Picture(
-        svg=bound_svg(curve.gdp, (curve.gdp_low, curve.gdp_high), bound.bound),
-        caption=f"GDP: the estimate (circle) with its {percent(1.0 - audit.alpha)} interval "
-        "(line), and what is guaranteed (diamond).",
+        svg=bound_svg(curve.gdp, ends, bound.bound, by_chance=curve.floor),
+        caption=f"The mean gap: the estimate (circle) with its {level(audit)} interval (line), "
+        "what is guaranteed (diamond), and what chance alone would give (upright line).",
     )
 
 
-def _decisions(audit: Audit, attribute: AttributeAudit) -> Decisions | None:
+def _decisions(audit: Audit, attribute: AttributeAudit) -> Part | None:
     """Return what the threshold decides: sentences, the curve of rates, and rates by group."""
     curve = attribute.curves.get("selected")
     if curve is None:
@@ -208,15 +260,14 @@ def _decisions(audit: Audit, attribute: AttributeAudit) -> Decisions | None:
         mean=np.clip(curve.mean, 0.0, 1.0),
         high=np.clip(curve.high, 0.0, 1.0),
     )
-    limit = number(audit.threshold or 0.0)
-    return Decisions(
-        sentences=_sentences.decision_sentences(audit, attribute),
-        picture=Picture(
-            svg=curve_svg(attribute, shares, label="share selected"),
-            caption=f"The share of {audit.unit} with a score of at least {limit}.",
-        ),
-        rates=_rates_table(attribute),
+    limit = _sentences.rounded_threshold(audit)
+    picture = Picture(
+        svg=curve_svg(attribute, shares, label="share selected"),
+        caption=f"The share of {audit.unit} with a score of at least {limit}.",
     )
+    # The first sentence stands at the top of the page.
+    sentences = _sentences.decisions(audit, attribute)[1:]
+    return Part(sentences, picture, _rates_table(attribute))
 
 
 def _rates_table(attribute: AttributeAudit) -> Table:
@@ -224,7 +275,7 @@ def _rates_table(attribute: AttributeAudit) -> Table:
     most = max(rate for _, rate in rates)
     rows = []
     for place, rate in rates:
-        ratio = number(rate / most) if most else ""
+        ratio = rounded(rate / most) if most else ""
         rows.append((place, percent(rate), ratio))
     return Table((short(attribute.name), "share selected", "impact ratio"), rows)
 
@@ -235,40 +286,42 @@ def _more_pictures(audit: Audit, attribute: AttributeAudit) -> list[Picture]:
     curve = attribute.curve
     groups = attribute.groups
     if groups is not None and curve.smooth and groups.inside.max() > 0.0:
-        drawn = curve_svg(attribute, curve, label=f"mean {short(audit.score)}", groups=groups)
+        shown = _within_range(audit, curve)
+        drawn = curve_svg(attribute, shown, label=mean_name(audit), groups=groups)
         words = f"What a table of {len(groups)} groups shows (thick lines), and the same curve."
         found.append(Picture(drawn, words))
     if "gdp_given" in attribute.curves:
         drawn = curve_svg(attribute, attribute.curves["gdp_given"], label="what is left")
         controls = " and ".join(map(short, audit.controls))
-        words = f"What is left of {short(audit.score)} after {controls}: zero would mean no gap."
+        words = f"What is left of the scores after {controls}: zero would mean no gap."
         found.append(Picture(drawn, words))
     return found
 
 
 def _labeled_pictures(audit: Audit, attribute: AttributeAudit) -> list[Picture]:
     """Return the pictures that need labels: among label 1, among label 0, and the errors."""
-    mean = f"mean {short(audit.score)}"
     name = short(attribute.name)
     label_1 = f"The same among {audit.unit} with label 1 (equal opportunity)."
     label_0 = f"The same among {audit.unit} with label 0 (with the picture before: equalized odds)."
     errors = (
         f"Label minus prediction along {name}: zero means that predictions are right on average."
     )
-    pictures = [
-        _labeled(attribute, "equal_opportunity", mean, label_1),
-        _labeled(attribute, "label_0", mean, label_0),
-        _labeled(attribute, "calibration", "mean error", errors),
-    ]
-    return [picture for picture in pictures if picture is not None]
-
-
-def _labeled(attribute: AttributeAudit, key: str, label: str, caption: str) -> Picture | None:
-    curve: Curve | None = attribute.curves.get(key)
-    if curve is None:
-        return None
-    drawn = curve_svg(attribute, curve, label=label)
-    return Picture(drawn, f"{caption} {_sentences.limits(curve)}")
+    both = []
+    for key, words in (("equal_opportunity", label_1), ("label_0", label_0)):
+        if key in attribute.curves:
+            both.append((_within_range(audit, attribute.curves[key]), words))
+    heights: list[float] = []
+    for curve, _ in both:
+        heights += height_range(curve)
+    pictures = []
+    for curve, words in both:
+        drawn = curve_svg(attribute, curve, label=mean_name(audit), heights=heights)
+        pictures.append(Picture(drawn, f"{words} {_sentences.limits(curve)}"))
+    if "calibration" in attribute.curves:
+        curve = attribute.curves["calibration"]
+        drawn = curve_svg(attribute, curve, label="mean error")
+        pictures.append(Picture(drawn, f"{errors} {_sentences.limits(curve)}"))
+    return pictures
 
 
 # Tables ---------------------------------------------------------------------------------------
@@ -294,8 +347,7 @@ def numbers_table(audit: Audit, name: str) -> Table:
         if measure in MEANING:
             measure = f"{measure}: {MEANING[measure]}"
         rows.append((measure, *cells(line)))
-    level = percent(1.0 - audit.alpha)
-    return Table(("measure", "value", f"{level} interval", "by chance", "rows"), rows)
+    return Table(("measure", "value", f"{level(audit)} interval", "by chance", "rows"), rows)
 
 
 def _groups_table(audit: Audit, attribute: AttributeAudit, groups: pd.DataFrame) -> Table:
@@ -306,6 +358,5 @@ def _groups_table(audit: Audit, attribute: AttributeAudit, groups: pd.DataFrame)
     ):
         ends = f"{number(group.low)} to {number(group.high)}"
         rows.append((place, f"{group.rows:,.0f}", number(group.means), ends))
-    level = percent(1.0 - attribute.curve.alpha)
-    headings = (short(attribute.name), "rows", f"mean {short(audit.score)}", f"{level} interval")
+    headings = (short(attribute.name), "rows", mean_name(audit), f"{level(audit)} interval")
     return Table(headings, rows)

@@ -25,6 +25,7 @@ _NEEDS = {
     "max_gap": "a group of neighbors that is large enough and not everybody (--min-group)",
 }
 _NEEDS_LABEL = "--label with two values (calibration: and predictions between 0 and 1)"
+_NAMES = {"gdp": "the mean gap (gdp)"}
 _LABELED = ("equal_opportunity", "equalized_odds", "calibration")
 _MOSTLY = 0.5  # of the rows: one value of an attribute decides a mean over all rows
 _WIDE = 0.2  # GDP in standard deviations that is no small gap
@@ -101,7 +102,7 @@ class Verdict:
         if self.bound is not None:
             verbs["inconclusive"] = "is not guaranteed to be below"
         return (
-            f"{self.measure} of {short(self.attribute)} {verbs[self.outcome]} the threshold "
+            f"{_NAMES.get(self.measure, self.measure)} of {short(self.attribute)} {verbs[self.outcome]} the threshold "
             f"{number(self.limit)}: estimate {number(self.estimate)}, "
             f"interval {number(self.low)} to {number(self.high)}"
         )
@@ -128,7 +129,7 @@ class Verdict:
                 "gdp_bound with groups and variation."
             )
         return (
-            f"{guaranteed} No number of rows would be enough, since GDP over the values is "
+            f"{guaranteed} No number of rows would be enough, since the mean gap over the values is "
             f"{number(bound.estimate)} here."
         )
 
@@ -144,7 +145,10 @@ def compare(
             raise ValueError(f"{measure} has no guaranteed bound: a guarantee is for gdp only.")
         _refuse_unreachable(audit, measure, limit, text)
         for attribute in [audit[name]] if name else audit.attributes:
-            verdicts.append(_verdict(audit, attribute, measure, limit, guaranteed, strict))
+            verdict = verdict_of(
+                audit, attribute, measure, limit, guaranteed=guaranteed, strict=strict
+            )
+            verdicts.append(verdict)
     return verdicts
 
 
@@ -190,14 +194,16 @@ def _refuse_unreachable(audit: Audit, measure: str, limit: float, text: str) -> 
     )
 
 
-def _verdict(
+def verdict_of(
     audit: Audit,
     attribute: AttributeAudit,
     measure: str,
     limit: float,
-    guaranteed: bool,
-    strict: bool,
+    *,
+    guaranteed: bool = False,
+    strict: bool = False,
 ) -> Verdict:
+    """Return the verdict on one number of one attribute."""
     found = attribute.numbers.get(measure)
     if found is None:
         needed = _NEEDS.get(measure, _NEEDS_LABEL)
@@ -302,7 +308,7 @@ def _remarks(audit: Audit, attribute: AttributeAudit, measure: str, limit: float
         found.append(
             f"It is a mean over all {audit.unit}: the mean score of the {group.rows:,} with {name} "
             f"{attribute.range_name(group.first, group.last)} is certainly more than the "
-            f"threshold away from the overall mean, by {number(group.gap)}; see max_gap."
+            f"threshold away from the overall mean, by {number(abs(group.gap))}; see max_gap."
         )
     if measure == "gdp" and attribute.numbers["gdp_over_sd"].low > _WIDE:
         share = percent(attribute.numbers["gdp_over_sd"].value)

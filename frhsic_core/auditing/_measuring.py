@@ -30,6 +30,7 @@ from frhsic_core.auditing._statistics import (
     scaled,
     with_labels,
 )
+from frhsic_core.auditing._words import number
 from frhsic_core.bounds import gdp_bound
 from frhsic_core.conditional import Curve
 from frhsic_core.conditional._curve import Array, Smoother
@@ -250,7 +251,7 @@ class Measuring:
         percent = ""
         if low >= 0.0 and high <= 100.0:
             percent = ": if they are percent, divide them by 100"
-        return f"it needs scores from 0 to 1, and these are from {low:.3g} to {high:.3g}{percent}"
+        return f"it needs scores from 0 to 1, and these are from {number(low)} to {number(high)}{percent}"
 
     def performance(self) -> dict[str, float]:
         """Return how good the scores are: means, and with labels of two values AUC, and accuracy at the threshold.

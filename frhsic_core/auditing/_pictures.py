@@ -16,7 +16,7 @@ from markupsafe import Markup
 
 from frhsic_core.auditing._results import AttributeAudit
 from frhsic_core.auditing._templates import without_controls
-from frhsic_core.auditing._words import at_most, number, short
+from frhsic_core.auditing._words import at_most, number, rounded, short
 from frhsic_core.conditional._curve import Array, Curve
 from frhsic_core.inputs.columns import Column
 
@@ -92,7 +92,7 @@ class Frame:
         """Return a line from the left to the right."""
         return _element("line", kind=kind, x1=_LEFT, x2=WIDTH - _RIGHT, y1=at, y2=at)
 
-    def vertical_axis(self, label: str) -> list[Markup]:
+    def vertical_axis(self, label: str, kind: str = "label") -> list[Markup]:
         """Return the grid with its numbers, and the label above them.
 
         There no number of the axis is in its way on a narrow screen.
@@ -102,7 +102,7 @@ class Frame:
             height = self.y(value)
             parts.append(self.across("grid", height))
             parts.append(_element("text", text, x=_LEFT - 6, y=height + 4, text_anchor="end"))
-        return [*parts, _element("text", label, kind="label", x=_LEFT, y=_TOP - 5)]
+        return [*parts, _element("text", label, kind=kind, x=_LEFT, y=_TOP - 5)]
 
     def bar(self, left: float, right: float, share: float) -> Markup:
         """Return a bar of the lower panel; a share of one fills it."""
@@ -130,9 +130,11 @@ class Line:
         return float(s[self.inside[0]]), float(s[self.inside[-1]])
 
     def marks(self, frame: Frame, curve: Curve, mark: str) -> list[Markup]:
-        """Return the band and the line of a curve."""
-        places = np.linspace(0, len(self.inside) - 1, _POINTS).round().astype(int)
-        shown = self.inside[np.unique(places)]
+        """Return the band and the line of a curve; another curve has bins of its own."""
+        first, last = self.ends
+        inside = np.flatnonzero(curve.inside & (curve.s >= first) & (curve.s <= last))
+        places = np.linspace(0, len(inside) - 1, _POINTS).round().astype(int)
+        shown = inside[np.unique(places)]
         s = curve.s[shown]
         upper = frame.path(s, curve.high[shown])
         lower = frame.path(s[::-1], curve.low[shown][::-1])
@@ -142,17 +144,19 @@ class Line:
             _element("polyline", kind=f"curve{mark}", points=line),
         ]
 
-    def examples(self, attribute: AttributeAudit, frame: Frame) -> list[Markup]:
-        """Return a few people with their mean, beside the curve and inside of the picture."""
+    def examples(
+        self, attribute: AttributeAudit, frame: Frame, values: Sequence[float]
+    ) -> list[Markup]:
+        """Return a few people with their mean, above the band and inside of the picture."""
         curve = self.curve
-        below = np.cumsum(curve.share) - 0.5 * curve.share
         parts = []
-        for share, anchor in ((0.1, "start"), (0.5, "middle"), (0.9, "end")):
-            k = self.inside[np.abs(below[self.inside] - share).argmin()]
-            x = frame.x(curve.s[k])
-            words = f"{attribute.value_name(float(curve.s[k]))}: {number(float(curve.mean[k]))}"
-            parts.append(_element("circle", kind="point", cx=x, cy=frame.y(curve.mean[k]), r=4.5))
-            height = frame.y(curve.high[k]) - 7
+        for value in values:
+            mean, high = (float(np.interp(value, curve.s, y)) for y in (curve.mean, curve.high))
+            x = frame.x(value)
+            words = f"{attribute.value_name(value)}: {rounded(mean, unit=frame.y1 - frame.y0)}"
+            parts.append(_element("circle", kind="point", cx=x, cy=frame.y(mean), r=4.5))
+            anchor = "start" if x < (_LEFT + WIDTH) / 2 else "end"
+            height = max(frame.y(high) - 7, _TOP + 12)
             parts.append(_element("text", words, kind="example", x=x, y=height, text_anchor=anchor))
         return parts
 
@@ -182,18 +186,25 @@ class Levels:
         return -0.6, len(self.curve.s) - 0.4
 
     def marks(self, frame: Frame, curve: Curve, mark: str) -> list[Markup]:
-        """Return the points with their intervals."""
+        """Return the points with their intervals; another curve may lack some of the levels."""
         aside = 0.2 if mark else 0.0
+        places = np.searchsorted(self.curve.s, curve.s)
         parts = []
-        for k, (low, high, mean) in enumerate(zip(curve.low, curve.high, curve.mean, strict=True)):
-            x = frame.x(k - aside)
+        for place, value, low, mean, high in zip(
+            places, curve.s, curve.low, curve.mean, curve.high, strict=True
+        ):
+            if place == len(self.curve.s) or self.curve.s[place] != value:
+                continue
+            x = frame.x(place - aside)
             y1 = frame.y(low)
             y2 = frame.y(high)
             parts.append(_element("line", kind=f"interval{mark}", x1=x, x2=x, y1=y1, y2=y2))
             parts.append(_element("circle", kind=f"point{mark}", cx=x, cy=frame.y(mean), r=4))
         return parts
 
-    def examples(self, attribute: AttributeAudit, frame: Frame) -> list[Markup]:
+    def examples(
+        self, attribute: AttributeAudit, frame: Frame, values: Sequence[float]
+    ) -> list[Markup]:
         """Return nothing: every level has its point."""
         return []
 
@@ -231,27 +242,35 @@ def curve_svg(
     label: str,
     groups: pd.DataFrame | None = None,
     before: Curve | None = None,
-    examples: bool = False,
+    label_before: str = "",
+    examples: Sequence[float] = (),
+    heights: Sequence[float] = (),
 ) -> Markup:
     """Return the curve with its band (or levels with their intervals) above the number of people.
 
-    It may show means of ``groups``, the curve ``before``, or a few people as ``examples``.
+    It may show means of ``groups``, the curve ``before``, and a few values as ``examples``. With
+    ``label_before`` both labels have the colors of their curves.
+    ``heights`` are means that the axis reaches, so that pictures have the same scale.
     """
     kind: Line | Levels = Levels(curve)
     if curve.smooth and not attribute.categories:
         kind = Line(curve)
     curves = [curve] if before is None else [before, curve]
-    low = min(min(float(one.low[one.inside].min()), one.center) for one in curves)
-    high = max(max(float(one.high[one.inside].max()), one.center) for one in curves)
-    frame = Frame(kind.ends, (low, high))
-    parts = frame.vertical_axis(label)
+    reached = list(heights)
+    for one in curves:
+        reached += height_range(one)
+    frame = Frame(kind.ends, (min(reached), max(reached)))
+    parts = frame.vertical_axis(label, kind="label now" if label_before else "label")
+    if label_before:
+        right = {"x": WIDTH - _RIGHT, "y": _TOP - 5, "text_anchor": "end"}
+        parts.append(_element("text", label_before, kind="label before", **right))
     if groups is not None:
         parts += _group_lines(frame, groups)
     parts.append(frame.across("center", frame.y(curve.center)))
     for one in curves:
         parts += kind.marks(frame, one, " before" if one is before else "")
-    if examples and isinstance(attribute, AttributeAudit):
-        parts += kind.examples(attribute, frame)
+    if isinstance(attribute, AttributeAudit):
+        parts += kind.examples(attribute, frame, examples)
     parts.append(_people(frame, kind))
     places, names, tilted = kind.axis(attribute)
     parts += _horizontal_axis(frame, places, names, tilted)
@@ -262,6 +281,13 @@ def curve_svg(
         _element("text", name, kind="label", x=middle, y=height - 14, text_anchor="middle")
     )
     return _picture(parts, height, f"{label} along {name}", preserveAspectRatio="xMidYMid meet")
+
+
+def height_range(curve: Curve) -> tuple[float, float]:
+    """Return the lowest and the highest mean that a picture of a curve shows."""
+    low = min(float(curve.low[curve.inside].min()), curve.center)
+    high = max(float(curve.high[curve.inside].max()), curve.center)
+    return low, high
 
 
 def _picture(parts: Sequence[Markup], height: int, words: str, **given: str) -> Markup:
@@ -303,14 +329,18 @@ def _horizontal_axis(
     return [*parts, frame.across("axis", _FLOOR)]
 
 
-def bound_svg(gdp: float, interval: tuple[float, float], bound: float) -> Markup:
-    """Return the estimate, its interval and the guaranteed bound on one axis that starts at zero."""
+def bound_svg(
+    gdp: float, interval: tuple[float, float], bound: float, *, by_chance: float
+) -> Markup:
+    """Return estimate, interval, guaranteed bound and what chance gives on one axis from zero."""
     frame = Frame((0.0, 1.05 * max(bound, interval[1])), (0.0, 1.0))
     parts = [frame.across("axis", 30)]
     for place, name in zip(*ticks(0.0, frame.x1, 6), strict=True):
         x = frame.x(place)
         parts.append(_element("text", name, x=x, y=51, text_anchor="middle"))
         parts.append(_element("line", kind="axis", x1=x, x2=x, y1=30, y2=34))
+    x = frame.x(by_chance)
+    parts.append(_element("line", kind="chance", x1=x, x2=x, y1=4, y2=26))
     low = frame.x(interval[0])
     high = frame.x(interval[1])
     parts.append(_element("line", kind="interval wide", x1=low, x2=high, y1=15, y2=15))
@@ -318,4 +348,5 @@ def bound_svg(gdp: float, interval: tuple[float, float], bound: float) -> Markup
     end = frame.x(bound)
     diamond = f"{end - 7:.1f},15 {end:.1f},7 {end + 7:.1f},15 {end:.1f},23"
     parts.append(_element("polygon", kind="bound", points=diamond))
-    return _picture(parts, 57, f"GDP {number(gdp)}, guaranteed at most {at_most(bound)}")
+    words = f"mean gap {rounded(gdp)}, guaranteed at most {at_most(bound, digits=2)}"
+    return _picture(parts, 57, words)

@@ -17,16 +17,17 @@ from typing import Any
 import pandas as pd
 
 from frhsic_core._atomic_files import write_atomically
-from frhsic_core.auditing import _sentences
+from frhsic_core.auditing import _about_rows, _sentences
 from frhsic_core.auditing._facts import cells, facts
 from frhsic_core.auditing._gate import Verdict, compare
 from frhsic_core.auditing._results import AttributeAudit, Missing
 from frhsic_core.auditing._rows import Copies, LeftOut
+from frhsic_core.auditing._status import Status, statuses
 from frhsic_core.auditing._templates import fill_html, fill_markdown
 from frhsic_core.auditing._words import short
 
 FORMAT = 5
-_MARKS = {"below": "✅", "above": "❌", "doubtful": "❌", "inconclusive": "❔"}
+_MARKS = {"pass": "✅", "fail": "❌", "open": "❔", "none": "⚪"}
 
 
 def _of_the_only(name: str) -> Any:
@@ -140,6 +141,11 @@ class Audit:
         return compare(self, thresholds, guaranteed=guaranteed, strict=strict)
 
     @property
+    def status(self) -> list[Status]:
+        """One line for each limit, and an example where none was set."""
+        return statuses(self)
+
+    @property
     def sentences(self) -> list[str]:
         """What the audit says, in sentences."""
         said = [
@@ -147,7 +153,7 @@ class Audit:
             for attribute in self.attributes
             for one in _sentences.attribute_sentences(self, attribute)
         ]
-        return said + _sentences.other_sentences(self)
+        return said + _about_rows.other_sentences(self)
 
     def __str__(self) -> str:
         return "\n".join(self.sentences)
@@ -159,7 +165,8 @@ class Audit:
     def title(self) -> str:
         """The title of the report."""
         names = ", ".join(short(attribute.name) for attribute in self.attributes)
-        return f"Audit of {short(self.score)} by {names}"
+        model = self.provenance.get("model", "the scores")
+        return f"Audit of {short(model)} by {names}"
 
     @property
     def origin(self) -> dict[str, str]:
@@ -167,8 +174,11 @@ class Audit:
         from frhsic_core import __version__
 
         today = {"date": datetime.now(UTC).date().isoformat()}
+        columns = {"score": self.score}
+        if self.label:
+            columns["label"] = self.label
         always = {"library": f"frhsic-core {__version__}", "random_state": str(self.random_state)}
-        return today | self.provenance | always
+        return today | self.provenance | columns | always
 
     def table(self) -> pd.DataFrame:
         """Return one row for each attribute and measure, with its interval and what chance alone gives.
@@ -192,6 +202,7 @@ class Audit:
         ]
         value = asdict(self, dict_factory=_fields)
         value |= {"provenance": self.origin, "verdicts": outcomes}
+        value["status"] = [asdict(line) for line in self.status]
         for entry, attribute in zip(value["attributes"], self.attributes, strict=True):
             entry["sentences"] = _sentences.attribute_sentences(self, attribute)
         return _json({"format": FORMAT, "title": self.title, "sentences": self.sentences} | value)
@@ -209,13 +220,12 @@ class Audit:
 
         It has where it is from, the verdicts, the sentences, one table, and the limits.
         """
-        attributes = [
-            {
-                "name": short(attribute.name),
-                "sentences": _sentences.attribute_sentences(self, attribute),
-            }
-            for attribute in self.attributes
-        ]
+        stated = {status.text for status in self.status}
+        attributes = []
+        for attribute in self.attributes:
+            found = _sentences.attribute_sentences(self, attribute)
+            others = [sentence for sentence in found if sentence not in stated]
+            attributes.append({"name": short(attribute.name), "sentences": others})
         table = [
             (short(line.attribute), line.measure, *cells(line))
             for line in self.table().itertuples(index=False)
@@ -223,13 +233,13 @@ class Audit:
         return fill_markdown(
             "card.md",
             title=self.title,
-            origin={"rows": _sentences.rows_used(self), **self.origin},
-            verdicts=self.verdicts,
+            origin={"rows": _about_rows.rows_used(self), **self.origin},
+            statuses=self.status,
             marks=_MARKS,
             attributes=attributes,
-            all_rows=_sentences.other_sentences(self),
+            all_rows=_about_rows.other_sentences(self),
             table=table,
-            limits=_sentences.LIMITS,
+            limits=_about_rows.LIMITS,
         )
 
     def save(self, path: str | os.PathLike[str]) -> list[Path]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from frhsic_core.auditing import _sentences
+from frhsic_core.auditing._about_rows import adjusted
 from frhsic_core.auditing._facts import Picture
 from frhsic_core.auditing._pictures import curve_svg
 from frhsic_core.auditing._templates import fill_html
@@ -35,7 +35,7 @@ def change_report(
         if old is None or new is None:
             continue
         name = short(column.name)
-        sentences.append(_sentences.adjusted(name, old, new, fitted_on=fitted_on))
+        sentences.append(adjusted(name, old, new, fitted_on=fitted_on))
         drawn = curve_svg(column, new, label=f"mean {score}", before=old)
         words = f"The mean along {name} before (orange) and after (blue), each with its 95% band."
         pictures.append(Picture(drawn, words))

@@ -250,8 +250,12 @@ def audit(
         write_atomically({out: methodcaller("write", result.to_html().encode())})
     else:
         result.save(out)
-    for sentence in [*result.sentences, *result.verdicts]:
+    sentences = result.sentences
+    for sentence in sentences:
         echo(f"- {sentence}")
+    for status in result.status:
+        if status.text not in sentences:
+            echo(f"- {status}")
     echo(f"Report: {', '.join(str(path) for path in report)}")
     written.say_replaced()
     raise typer.Exit(_exit_status(result.verdicts))

@@ -79,8 +79,9 @@ def test_table_dict_and_markdown_agree(full: Audit) -> None:
     assert f"| age | gdp | {number(first['numbers']['gdp']['value'])} |" in full.to_markdown()
     assert value["sentences"] == full.sentences
     assert "240 rows" in repr(full)
-    # Of both attributes the curve, what experience leaves of it, both labels and the errors; of age the groups too.
-    assert full.to_html().count("<figure") == 10 + int(full["age"].groups.inside.max() > 0)
+    # Of both attributes the curve, the outcomes, what experience leaves of it, both labels and the errors; of age
+    # the groups too.
+    assert full.to_html().count("<figure") == 12 + int(full["age"].groups.inside.max() > 0)
 
 
 def test_the_same_numbers_from_every_kind_of_input(data: pd.DataFrame) -> None:
@@ -238,7 +239,7 @@ def test_inside_a_metric_frame(data: pd.DataFrame) -> None:
 def test_text_of_the_data_is_escaped() -> None:
     escaped = "\\<img\\>\\|\\`x\\` \\*a\\*"
     assert escape_markdown("<img>|`x`\n*a*") == escaped
-    empty = dict.fromkeys(("verdicts", "attributes", "all_rows", "table"), ())
+    empty = dict.fromkeys(("statuses", "attributes", "all_rows", "table"), ())
     card = fill_markdown(
         "card.md", title="<img>|`x`\n*a*", origin={"file": "a*b"}, marks={}, limits="", **empty
     )
@@ -335,7 +336,7 @@ def test_the_guarantee_is_the_bound_of_the_values() -> None:
     bound = gdp_bound(p, sensitive_features=age)
     assert found.bound == bound
     assert any(
-        f"at most {at_most(bound.bound)}" in line and "40 values" in line
+        f"at most {at_most(bound.bound, digits=2)}" in line and "40 values" in line
         for line in found.sentences
     )
     above, below = bound.bound + 1e-6, bound.bound - 1e-6
@@ -355,7 +356,7 @@ def test_the_guarantee_is_the_bound_of_the_values() -> None:
         str(one).endswith(held_out) for one in (passed, failed, never, far, *found.check("gdp=0.1"))
     )
     own = audit(p, sensitive_features=age + rng.uniform(size=400))
-    assert f"no useful guaranteed bound, only {at_most(own.bound.bound)}" in str(own)
+    assert f"no useful guaranteed bound, only {at_most(own.bound.bound, digits=2)}" in str(own)
     (verdict,) = own.check("gdp=0.05", guaranteed=True)
     assert "No guarantee is possible: most people have a value of " in str(verdict)
     assert "use gdp_bound with groups and variation." in str(verdict)

@@ -16,6 +16,7 @@ import torch
 from typer.testing import CliRunner
 
 from frhsic_core import ScoreAdjuster, adjust_scores, gdp_curve
+from frhsic_core.auditing._sentences import size
 from frhsic_core.cli import command
 
 COLUMNS = ["--score", "p", "--sensitive", "age"]
@@ -64,11 +65,11 @@ def test_three_files_are_written(report: Path) -> None:
     assert [entry["name"] for entry in value["attributes"]] == ["age", "<script>"]
     assert {verdict["outcome"] for verdict in value["verdicts"]} == {"below"}
     left = [
-        one for one in value["attributes"][0]["sentences"] if one.replace("'", "&#x27;") not in page
+        one for one in value["attributes"][0]["sentences"] if one.replace("'", "&#39;") not in page
     ]
     # The cards show the numbers of these two.
     assert [one.split(" is ")[0] for one in left] == [
-        "The mean gap over all people (GDP)",
+        "The mean gap over all people",
         "The dependence",
     ]
     cards = page.partition('class="cards"')[2].partition("<figure")[0]
@@ -259,7 +260,7 @@ def test_adjust_fits_saves_and_applies(tmp_path: Path) -> None:
     fitted = ScoreAdjuster().fit(known["p"][~second], sensitive_features=known["age"][~second])
     other = known[second]
     left = gdp_curve(fitted.transform(other["p"], sensitive_features=other["age"]), other["age"])
-    assert f"leaves {left.gdp:.3g} (" in texts(result)
+    assert f"leaves {size(left)} in the other half" in texts(result)
     assert (
         f"--sensitive age --label LABEL --score p, and the same with --score {written.columns[-1]}."
         in texts(result)
