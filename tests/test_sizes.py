@@ -19,7 +19,8 @@ RECORDED = {
     # label, a sharper one for GDP, and the rows that a smaller bound needs.
     "bounds": 1568,
     # Users get the largest gap of any group, what was left out, copies, and verdicts that say so.
-    "auditing": 3600,
+    # A report that begins with the decision, from templates, with pictures on one scale.
+    "auditing": 4160,
     # A card, a map of the site, links to edit and report, and the picture of the README.
     "book/_ext": 2560,
     # A command that loses no file, follows links, writes devices, and says what a CSV cell means.
