@@ -326,8 +326,8 @@ def _places(audit: Audit, attribute: AttributeAudit) -> list[str]:
     if scan is not None and curve.smooth and scan.low > 0.0:
         group = scan.surest
         side = "above" if group.gap > 0 else "below"
-        ends = sorted((abs(group.low), abs(group.high)))
-        amount = with_interval(abs(group.gap), *ends, level(audit))
+        nearest, farthest = sorted((abs(group.low), abs(group.high)))
+        amount = with_interval(abs(group.gap), nearest, farthest, level(audit))
         found.append(
             f"Of all groups of at least {scan.size} neighbors, the {group.rows:,} {audit.unit} with "
             f"{short(attribute.name)} {attribute.range_name(group.first, group.last)} are most "
