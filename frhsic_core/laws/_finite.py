@@ -1,7 +1,8 @@
-"""Finite laws of (Z, S): every quantity is a finite sum, every supremum is attained, Fractions stay Fractions.
+"""Finite laws of (Z, S): every quantity is a finite sum, and Fractions stay Fractions.
 
-A NumPy array of dtype ``object`` that holds :class:`fractions.Fraction` goes through sums and
-matrix products without rounding. If one operand holds floats, the whole computation is float64.
+Every supremum is attained. A NumPy array of dtype ``object`` that holds :class:`fractions.Fraction`
+goes through sums and matrix products without rounding. If one operand holds floats, the whole
+computation is float64.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ Gram = Kernel | ArrayLike  # a kernel, or its matrix on the support
 
 
 def as_table(x: Any, *, name: str, exact: bool = False) -> np.ndarray:
-    """Read nested numbers as Fractions where all are whole or Fractions and one is a Fraction, else as float64.
+    """Read nested numbers as Fractions or as float64.
+
+    They are Fractions if each is whole or a Fraction and at least one is a Fraction.
 
     Parameters
     ----------
@@ -43,18 +46,32 @@ def as_table(x: Any, *, name: str, exact: bool = False) -> np.ndarray:
     """
     if isinstance(x, Tensor):
         x = x.detach().cpu()
-    raw = np.array(x, dtype=object) if isinstance(x, (list, tuple)) else np.asarray(x)
-    entries = list(raw.flat) if raw.dtype.kind in "Oiu" else []
-    rational = len(entries) > 0 and all(
-        isinstance(entry, (int, np.integer, Fraction)) for entry in entries
-    )
-    if rational and (exact or any(isinstance(entry, Fraction) for entry in entries)):
-        table = np.empty(raw.size, dtype=object)
-        table[:] = [
-            entry if isinstance(entry, Fraction) else Fraction(int(entry)) for entry in entries
-        ]
-        return table.reshape(raw.shape)
+    if isinstance(x, (list, tuple)):
+        raw = np.array(x, dtype=object)
+    else:
+        raw = np.asarray(x)
+    if _are_fractions(raw, or_whole=exact):
+        return _as_fractions(raw)
     return as_tensor(x, name=name).double().numpy()
+
+
+def _are_fractions(raw: np.ndarray, *, or_whole: bool) -> bool:
+    """Return whether all entries are whole or Fractions and one is a Fraction, or none needs to."""
+    if raw.dtype.kind not in "Oiu" or raw.size == 0:
+        return False
+    entries = list(raw.flat)
+    if not all(isinstance(entry, (int, np.integer, Fraction)) for entry in entries):
+        return False
+    return or_whole or any(isinstance(entry, Fraction) for entry in entries)
+
+
+def _as_fractions(raw: np.ndarray) -> np.ndarray:
+    """Return an array of Fractions and whole numbers as one of Fractions."""
+    table = np.empty(raw.shape, dtype=object)
+    for place, entry in np.ndenumerate(raw):
+        # A NumPy integer has a fixed number of digits; an integer of Python has not.
+        table[place] = entry if isinstance(entry, Fraction) else Fraction(int(entry))
+    return table
 
 
 def is_exact(x: np.ndarray) -> bool:
@@ -70,7 +87,7 @@ def in_one_arithmetic(*arrays: np.ndarray) -> list[np.ndarray]:
 
 
 def wasserstein(difference: np.ndarray, distance: np.ndarray) -> float:
-    """Return W₁(P, Q) = sup{Σ f_i(P_i − Q_i) : |f_i − f_j| ≤ d_ij} from P − Q and the distance matrix.
+    """Return W₁(P, Q) = sup{Σ f_i(P_i − Q_i) : |f_i − f_j| ≤ d_ij} from P − Q and the distances.
 
     Under a metric, mass that both laws share stays where it is: only the positive part is carried
     to the negative one. A linear program with at most (n/2)² variables, solved by the simplex
@@ -89,30 +106,35 @@ def wasserstein(difference: np.ndarray, distance: np.ndarray) -> float:
     >>> wasserstein(np.array([0.5, 0.0, -0.5]), line)
     1.0
     """
-    difference, distance = (
-        np.asarray(difference, dtype=np.float64),
-        np.asarray(distance, dtype=np.float64),
-    )
+    difference = np.asarray(difference, dtype=np.float64)
+    distance = np.asarray(distance, dtype=np.float64)
     if not (np.isfinite(distance).all() and (distance >= 0.0).all()):
         raise ValueError("distance has negative, NaN or infinite entries: pass a metric.")
-    sources, targets = np.flatnonzero(difference > 0.0), np.flatnonzero(difference < 0.0)
-    supply, demand = difference[sources], -difference[targets]
+    sources = np.flatnonzero(difference > 0.0)
+    targets = np.flatnonzero(difference < 0.0)
+    supply = difference[sources]
+    demand = -difference[targets]
     if supply.size == 0 or demand.size == 0:
         return 0.0
     # Solve at total mass one: the solver's tolerances are absolute, and a small difference would
     # fall below them.
     mass = 0.5 * (supply.sum() + demand.sum())
-    supply, demand = supply / supply.sum(), demand / demand.sum()
+    masses = np.concatenate([supply / supply.sum(), demand / demand.sum()])
     cost = distance[np.ix_(sources, targets)]
-    rows, columns = np.indices(cost.shape)
-    variables = np.arange(cost.size)
-    index = np.concatenate([rows.ravel(), columns.ravel() + len(sources)])
-    marginals = coo_array((np.ones(2 * cost.size), (index, np.tile(variables, 2)))).tocsr()
+    # A variable is the mass that goes from a source to a target. It counts in the constraint of the
+    # source and in that of the target.
+    from_source, to_target = np.indices(cost.shape).reshape(2, -1)
+    constraints = np.concatenate([from_source, to_target + len(sources)])
+    variables = np.tile(np.arange(cost.size), 2)
+    marginals = coo_array((np.ones(2 * cost.size), (constraints, variables))).tocsr()
     # One marginal constraint follows from the others; dropping it keeps rounding from making the
     # program infeasible.
-    right = np.concatenate([supply, demand])[:-1]
     result = linprog(
-        cost.ravel(), A_eq=marginals[:-1], b_eq=right, bounds=(0.0, None), method="highs-ds"
+        cost.ravel(),
+        A_eq=marginals[:-1],
+        b_eq=masses[:-1],
+        bounds=(0.0, None),
+        method="highs-ds",
     )
     if result.status != 0:
         raise ArithmeticError(f"The transport program was not solved: {result.message}")
@@ -120,7 +142,7 @@ def wasserstein(difference: np.ndarray, distance: np.ndarray) -> float:
 
 
 class FiniteMercer(NamedTuple):
-    """Positive eigenvalues of T_S, falling, and the values ψ_l(s), shape ``(ns, r)``, orthonormal in L²(P_S)."""
+    """Positive eigenvalues of T_S, falling, and the values ψ_l(s), ``(ns, r)``, orthonormal."""
 
     eigenvalues: np.ndarray
     eigenfunctions: np.ndarray
@@ -142,7 +164,8 @@ class FiniteLaw:
 
     Examples
     --------
-    >>> law = FiniteLaw([0, 1], [0, 1], [[Fraction(3, 8), Fraction(1, 8)], [Fraction(1, 8), Fraction(3, 8)]])
+    >>> often, rarely = Fraction(3, 8), Fraction(1, 8)
+    >>> law = FiniteLaw([0, 1], [0, 1], [[often, rarely], [rarely, often]])
     >>> delta = [[1, 0], [0, 1]]
     >>> law.hsic(delta, delta), law.total_variation()
     (Fraction(1, 16), Fraction(1, 4))
@@ -158,10 +181,12 @@ class FiniteLaw:
             )
         if (table < 0).any():
             raise ValueError(
-                f"probabilities has a negative entry ({table.min()}): each must be zero or positive."
+                f"probabilities has a negative entry ({table.min()}): each must be zero or "
+                "positive."
             )
         total = table.sum()
-        if (total != 1) if is_exact(table) else abs(total - 1.0) > 1e-12:
+        rounding = 0 if is_exact(table) else 1e-12
+        if abs(total - 1) > rounding:
             raise ValueError(
                 f"probabilities sum to {total}: they must sum to one; divide by their sum."
             )
@@ -180,7 +205,9 @@ class FiniteLaw:
         options: dict[str, Any] = {"generator": generator, "dtype": torch.float64}
         z = torch.randn(nz, **options)
         s = torch.randn(ns, **options)
-        weights = -torch.log1p(-torch.rand(nz, ns, **options)) + torch.finfo(torch.float64).tiny
+        # Exponential numbers, divided by their sum, are uniform on the simplex.
+        exponential = -torch.log1p(-torch.rand(nz, ns, **options))
+        weights = exponential + torch.finfo(torch.float64).tiny
         return cls(z, s, weights / weights.sum())
 
     @property
@@ -217,12 +244,14 @@ class FiniteLaw:
         device: torch.device | str | None = None,
         batch: Sequence[int] = (),
     ) -> tuple[Tensor, Tensor]:
-        """Draw ``z`` ``(*batch, n, d)`` and ``s`` ``(*batch, n)`` (``(*batch, n, p)`` for vector values)."""
+        """Draw ``z`` ``(*batch, n, d)`` and ``s`` ``(*batch, n)``.
+
+        If the values of S are vectors, ``s`` is ``(*batch, n, p)``.
+        """
         generator = as_generator(random_state)
         where = generator.device if generator is not None else device
-        cumulative = torch.as_tensor(
-            self.probabilities.astype(np.float64).ravel().cumsum(), device=where
-        )
+        probabilities = self.probabilities.astype(np.float64).ravel()
+        cumulative = torch.as_tensor(probabilities.cumsum(), device=where)
         uniform = torch.rand(*batch, n, generator=generator, dtype=torch.float64, device=where)
         # Rounding can leave the cumulative sum below one; a draw above it belongs to the last cell
         # that has any mass.
@@ -232,7 +261,9 @@ class FiniteLaw:
         cell = cell.to(device or where)
         z = self.z_points.to(dtype=dtype, device=cell.device)[cell // ns]
         s = self.s_points.to(dtype=dtype, device=cell.device)[cell % ns]
-        return z, s.squeeze(-1) if self._scalar_s else s
+        if self._scalar_s:
+            s = s.squeeze(-1)
+        return z, s
 
     def __repr__(self) -> str:
         nz, ns = self.probabilities.shape
@@ -258,19 +289,25 @@ class FiniteLaw:
         return self._gram(kernel_s, self.s_points, "kernel_s")
 
     def hsic(self, kernel_z: Gram, kernel_s: Gram) -> Any:
-        """Return HSIC(Z, S) = Σ D_is·D_jt·K_ij·L_st, D the difference; a Fraction where everything is rational."""
+        """Return HSIC(Z, S) = Σ D_is·D_jt·K_ij·L_st, D the difference.
+
+        It is a Fraction where everything is rational.
+        """
         difference, k, l = in_one_arithmetic(
             self.difference, self.gram_z(kernel_z), self.gram_s(kernel_s)
         )
         return _plain(((k @ difference @ l) * difference).sum())
 
     def coco(self, kernel_z: Gram, kernel_s: Gram) -> float:
-        """Return the largest Cov(f(Z), g(S)) over two unit balls, the top singular value of the cross-covariance."""
-        difference, k, l = (
-            array.astype(np.float64)
-            for array in (self.difference, self.gram_z(kernel_z), self.gram_s(kernel_s))
-        )
-        return float(np.linalg.svd(_root(k) @ difference @ _root(l), compute_uv=False)[0])
+        """Return the largest Cov(f(Z), g(S)) over two unit balls.
+
+        It is the top singular value of the cross-covariance.
+        """
+        difference = self.difference.astype(np.float64)
+        root_z = _root(self.gram_z(kernel_z).astype(np.float64))
+        root_s = _root(self.gram_s(kernel_s).astype(np.float64))
+        singular_values = np.linalg.svd(root_z @ difference @ root_s, compute_uv=False)
+        return float(singular_values[0])
 
     def conditional_squared_mmd(self, kernel_z: Gram) -> np.ndarray:
         """Return MMD²(P_{Z|S=s}, P_Z) for each s, ``(ns,)``."""
@@ -283,30 +320,35 @@ class FiniteLaw:
         return _plain(p_s @ squared)
 
     def expected_mmd(self, kernel_z: Gram) -> float:
-        """Return E_S[MMD(P_{Z|S}, P_Z)]: the supremum over RKHS balls taken for each s on its own."""
+        """Return E_S[MMD(P_{Z|S}, P_Z)], with a supremum over the RKHS ball for each s."""
         squared = self.conditional_squared_mmd(kernel_z).astype(np.float64)
-        return float(self.p_s.astype(np.float64) @ np.sqrt(np.maximum(squared, 0.0)))
+        mmd = np.sqrt(np.maximum(squared, 0.0))
+        return float(self.p_s.astype(np.float64) @ mmd)
 
     def total_variation(self) -> Any:
         """Return ½Σ|D|: total variation of joint against product."""
         return _plain(abs(self.difference).sum() / 2)
 
     def wasserstein(self) -> float:
-        """Return W₁ of joint against product under the sum of the Euclidean distances of Z and of S."""
-        z, s = (euclidean_distances(points).numpy() for points in (self.z_points, self.s_points))
+        """Return W₁ of joint against product, under Euclidean distance of Z plus that of S."""
+        z = euclidean_distances(self.z_points).numpy()
+        s = euclidean_distances(self.s_points).numpy()
         distance = z[:, None, :, None] + s[None, :, None, :]
         size = self.probabilities.size
         return wasserstein(self.difference.reshape(size), distance.reshape(size, size))
 
     def expected_wasserstein(self) -> float:
         """Return E_S[W₁(P_{Z|S}, P_Z)], an upper bound of :meth:`wasserstein`."""
-        distance, delta = euclidean_distances(self.z_points).numpy(), self.delta
-        return math.fsum(
-            float(q) * wasserstein(delta[:, s], distance) for s, q in enumerate(self.p_s)
-        )
+        distance = euclidean_distances(self.z_points).numpy()
+        delta = self.delta
+        found = [wasserstein(delta[:, s], distance) for s in range(len(self.p_s))]
+        return math.fsum(float(p) * one for p, one in zip(self.p_s, found, strict=True))
 
     def conditional_gap(self, head: ArrayLike) -> np.ndarray:
-        """Return m_f(s) = E[f(Z) | S = s] − E f(Z), ``(ns,)``, for a head given by its values on ``z_values``."""
+        """Return m_f(s) = E[f(Z) | S = s] − E f(Z), ``(ns,)``.
+
+        The head f is given by its values on ``z_values``.
+        """
         values = as_table(head, name="head", exact=is_exact(self.probabilities))
         if values.shape != (len(self.z_points),):
             raise ValueError(
@@ -321,26 +363,30 @@ class FiniteLaw:
         return _plain(abs(gap) @ p_s)
 
     def mercer(self, kernel_s: Gram, *, centered: bool = False) -> FiniteMercer:
-        """Return the eigensystem of T_S in L²(P_S), or of (I − 1⊗1)T_S(I − 1⊗1); eigenvalues above ns·eps·λ_max."""
-        l, weight = self.gram_s(kernel_s).astype(np.float64), self.p_s.astype(np.float64)
-        root = np.sqrt(weight)
-        matrix = root[:, None] * l * root
+        """Return the eigensystem of T_S in L²(P_S), or of (I − 1⊗1)T_S(I − 1⊗1).
+
+        It has the eigenvalues above ns·eps·λ_max.
+        """
+        gram_s = self.gram_s(kernel_s).astype(np.float64)
+        root = np.sqrt(self.p_s.astype(np.float64))
+        matrix = root[:, None] * gram_s * root
         if centered:
             centring = np.eye(len(root)) - np.outer(root, root)
             matrix = centring @ matrix @ centring
         values, vectors = np.linalg.eigh(matrix)
-        keep = np.flatnonzero(values > len(root) * np.finfo(np.float64).eps * max(values[-1], 0.0))[
-            ::-1
-        ]
-        return FiniteMercer(values[keep], vectors[:, keep] / root[:, None])
+        rounding = len(root) * np.finfo(np.float64).eps * max(values[-1], 0.0)
+        rising = np.flatnonzero(values > rounding)
+        falling = rising[::-1]
+        return FiniteMercer(values[falling], vectors[:, falling] / root[:, None])
 
     def delta_coefficients(
         self, kernel_z: Gram, kernel_s: Gram, *, centered: bool = False
     ) -> np.ndarray:
-        """Return ‖⟨Δ, ψ_l⟩‖² in F_Z along :meth:`mercer`: times the eigenvalues they sum to HSIC."""
+        """Return ‖⟨Δ, ψ_l⟩‖² in F_Z along :meth:`mercer`; times eigenvalues they sum to HSIC."""
         system = self.mercer(kernel_s, centered=centered)
-        along = (self.difference.astype(np.float64)) @ system.eigenfunctions
-        return (along * (self.gram_z(kernel_z).astype(np.float64) @ along)).sum(0)
+        along = self.difference.astype(np.float64) @ system.eigenfunctions
+        gram_z = self.gram_z(kernel_z).astype(np.float64)
+        return (along * (gram_z @ along)).sum(0)
 
     def spectral_tail(self, kernel_z: Gram, kernel_s: Gram, *, m: int) -> float:
         """Return ρ_m² = ‖(I − P_m)Δ‖², what the first m eigenfunctions of T_S leave of E[MMD²]."""
@@ -348,26 +394,34 @@ class FiniteLaw:
             raise ValueError(f"m is {m}: pass a number of eigenfunctions, zero or more.")
         system = self.mercer(kernel_s)
         m = min(m, len(system.eigenvalues))
-        psi, weight = system.eigenfunctions[:, :m], self.p_s.astype(np.float64)
+        psi = system.eigenfunctions[:, :m]
+        weight = self.p_s.astype(np.float64)
         delta = self.delta.astype(np.float64)
-        left = delta - (delta * weight) @ psi @ psi.T
-        return float(((left * (self.gram_z(kernel_z).astype(np.float64) @ left)).sum(0)) @ weight)
+        rest = delta - (delta * weight) @ psi @ psi.T
+        gram_z = self.gram_z(kernel_z).astype(np.float64)
+        squared_norms = (rest * (gram_z @ rest)).sum(0)
+        return float(squared_norms @ weight)
 
 
 def _points(values: ArrayLike, count: int, name: str) -> Tensor:
+    """Return the values as rows ``(count, d)``."""
     table = as_table(values, name=name).astype(np.float64)
     if table.ndim == 0 or table.shape[0] != count:
         raise ValueError(
-            f"{name} has shape {table.shape} but probabilities has {count} of them: pass one for each."
+            f"{name} has shape {table.shape} but probabilities has {count} of them: pass one for "
+            "each."
         )
     return torch.as_tensor(table.reshape(count, -1))
 
 
 def _plain(x: Any) -> Any:
     """Keep Fractions and turn NumPy scalars into floats."""
-    return x if isinstance(x, Fraction) else float(x)
+    if isinstance(x, Fraction):
+        return x
+    return float(x)
 
 
 def _root(gram: np.ndarray) -> np.ndarray:
+    """Return the symmetric root of a positive semi-definite matrix."""
     values, vectors = np.linalg.eigh(gram)
     return vectors * np.sqrt(np.maximum(values, 0.0)) @ vectors.T

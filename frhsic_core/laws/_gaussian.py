@@ -24,17 +24,18 @@ from frhsic_core.laws._quadrature import REACH, normal_expectation
 
 
 def gaussian_bandwidth(kernel: Any, *, name: str) -> float:
-    """Return the bandwidth of a Gaussian kernel as a float; other kernels have no closed form here."""
+    """Return the bandwidth of a Gaussian kernel; other kernels have no closed form here."""
     if not isinstance(kernel, Gaussian):
         raise TypeError(
-            f"{name} is {type(kernel).__name__}: this law's closed forms are for the Gaussian kernel; "
-            "pass Gaussian(bandwidth)."
+            f"{name} is {type(kernel).__name__}: this law's closed forms are for the Gaussian "
+            "kernel; pass Gaussian(bandwidth)."
         )
     bandwidth = kernel.bandwidth
     if isinstance(bandwidth, Tensor):
         if bandwidth.numel() != 1:
             raise ValueError(
-                f"{name} has a bandwidth of shape {tuple(bandwidth.shape)}: pass one bandwidth at a time."
+                f"{name} has a bandwidth of shape {tuple(bandwidth.shape)}: pass one bandwidth at "
+                "a time."
             )
         bandwidth = bandwidth.item()
     return float(bandwidth)
@@ -68,13 +69,14 @@ class GaussianPair:
             raise ValueError(f"rho is {self.rho}: pass a correlation strictly between -1 and 1.")
 
     def _terms(self, kernel_z: Gaussian) -> tuple[float, float]:
-        """Return the mean kernel μ_K = E k(Z, Z') = σ/√(σ² + 2), and the coupling q = ρ²/(σ² + 2)."""
+        """Return the mean kernel μ_K = σ/√(σ² + 2), and the coupling q = ρ²/(σ² + 2)."""
         bandwidth = gaussian_bandwidth(kernel_z, name="kernel_z")
         return formulas.mean_kernel(bandwidth), formulas.pair_coupling(self.rho, bandwidth)
 
     def mean_kernel_z(self, kernel_z: Gaussian) -> float:
         """Return μ_K = E k(Z, Z') for independent copies."""
-        return self._terms(kernel_z)[0]
+        mean, _ = self._terms(kernel_z)
+        return mean
 
     def null_mean(self, kernel_z: Gaussian, kernel_s: Gaussian, *, n: int | None = None) -> float:
         """Return what n·HSIC_b would have as mean if Z and S with these marginals were independent.
@@ -84,24 +86,30 @@ class GaussianPair:
         """
         mean_s = formulas.mean_kernel(gaussian_bandwidth(kernel_s, name="kernel_s"))
         limit = (1.0 - self.mean_kernel_z(kernel_z)) * (1.0 - mean_s)
-        return limit if n is None else limit * (1.0 - 1.0 / n)
+        if n is None:
+            return limit
+        return limit * (1.0 - 1.0 / n)
 
     def hsic(self, kernel_z: Gaussian, kernel_s: Gaussian) -> float:
         """Return HSIC(Z, S) in closed form (Definition 2.1, ``def:hsic``)."""
-        return formulas.hsic(*self._terms(kernel_z), gaussian_bandwidth(kernel_s, name="kernel_s"))
+        mean, coupling = self._terms(kernel_z)
+        bandwidth_s = gaussian_bandwidth(kernel_s, name="kernel_s")
+        return formulas.hsic(mean, coupling, bandwidth_s)
 
     def conditional_mmd(self, kernel_z: Gaussian, s: Any) -> np.ndarray:
         """Return MMD(P_{Z|S=s}, P_Z) at each s (any shape), in closed form."""
+        mean, coupling = self._terms(kernel_z)
         at = np.asarray(s, dtype=np.float64)
-        return np.sqrt(
-            formulas.conditional_squared_mmd(
-                *self._terms(kernel_z), at, sqrt=np.sqrt, expm1=np.expm1
-            )
-        )
+        squared = formulas.conditional_squared_mmd(mean, coupling, at, sqrt=np.sqrt, expm1=np.expm1)
+        return np.sqrt(squared)
 
     def expected_squared_mmd(self, kernel_z: Gaussian) -> float:
-        """Return E_S[MMD²(P_{Z|S}, P_Z)], the middle of Theorem 4.5 (``cor:hsic-mmd-equivalence``)."""
-        return formulas.expected_squared_mmd(*self._terms(kernel_z))
+        """Return E_S[MMD²(P_{Z|S}, P_Z)], the middle of Theorem 4.5.
+
+        Its label is ``cor:hsic-mmd-equivalence``.
+        """
+        mean, coupling = self._terms(kernel_z)
+        return formulas.expected_squared_mmd(mean, coupling)
 
     def expected_mmd(self, kernel_z: Gaussian) -> float:
         """Return E_S[MMD(P_{Z|S}, P_Z)], the population EIPM, by adaptive quadrature to 1e-12."""
@@ -115,24 +123,25 @@ class GaussianPair:
         """
         if not (math.isfinite(bandwidth) and bandwidth >= 0.0):
             raise ValueError(
-                f"The smoothing bandwidth is {bandwidth}: pass zero (no smoothing) or a positive number."
+                f"The smoothing bandwidth is {bandwidth}: pass zero (no smoothing) or a positive "
+                "number."
             )
-        mean, q = self._terms(kernel_z)
-        if q == 0.0:
+        mean, coupling = self._terms(kernel_z)
+        if coupling == 0.0:
             return 0.0
         # Smoothing at bandwidth γ leaves S with mean κs and variance 1 − κ around s.
         kappa = 1.0 / (1.0 + bandwidth * bandwidth)
         # √(MMD²) is a hyperbola near s = 0, bent at |s| ≈ √(κq)/κ: panels grow geometrically from
         # there.
-        bend = math.sqrt(q / kappa)
-        cuts = (
-            [bend * 3.0**j for j in range(int(math.log(REACH / bend, 3.0)) + 1)]
-            if bend < REACH
-            else []
-        )
+        bend = math.sqrt(coupling / kappa)
+        cuts: list[float] = []
+        if bend < REACH:
+            last = int(math.log(REACH / bend, 3.0))
+            cuts = [bend * 3.0**j for j in range(last + 1)]
 
         def mmd(s: float) -> float:
-            return math.sqrt(formulas.conditional_squared_mmd(mean, q, s, shrinkage=kappa))
+            squared = formulas.conditional_squared_mmd(mean, coupling, s, shrinkage=kappa)
+            return math.sqrt(squared)
 
         return 2.0 * normal_expectation(mmd, cuts=cuts, lower=0.0)
 
@@ -142,17 +151,20 @@ class GaussianPair:
 
     def delta_coefficients(self, kernel_z: Gaussian, kernel_s: Gaussian, *, m: int) -> np.ndarray:
         """Return ‖⟨Δ, ψ_l⟩‖² for the first m eigenfunctions of T_S, Δ(s) = μ_{Z|S=s} − μ_Z."""
-        return _mercer.delta_coefficients(self.mercer(kernel_s), *self._terms(kernel_z), m)
+        mean, coupling = self._terms(kernel_z)
+        return _mercer.delta_coefficients(self.mercer(kernel_s), mean, coupling, m)
 
     def spectral_tail(self, kernel_z: Gaussian, kernel_s: Gaussian, *, m: int) -> float:
-        """Return ρ_m² = ‖(I − P_m)Δ‖², P_m onto the first m eigenfunctions: the remainder of Theorem 4.5."""
-        return _mercer.spectral_tail(self.mercer(kernel_s), *self._terms(kernel_z), m)
+        """Return ρ_m² = ‖(I − P_m)Δ‖², P_m onto m eigenfunctions: the remainder of Theorem 4.5."""
+        mean, coupling = self._terms(kernel_z)
+        return _mercer.spectral_tail(self.mercer(kernel_s), mean, coupling, m)
 
     def centered_spectrum(
         self, kernel_z: Gaussian, kernel_s: Gaussian, *, m: int
     ) -> CenteredSpectrum:
-        """Return the m leading eigenvalues of the centred operator, and Δ along its eigenfunctions."""
-        return _mercer.centered_spectrum(self.mercer(kernel_s), *self._terms(kernel_z), m)
+        """Return m leading eigenvalues of the centred operator, and Δ along its eigenfunctions."""
+        mean, coupling = self._terms(kernel_z)
+        return _mercer.centered_spectrum(self.mercer(kernel_s), mean, coupling, m)
 
     def sample(
         self,
@@ -169,4 +181,5 @@ class GaussianPair:
         where = generator.device if generator is not None else device
         drawn = torch.randn(2, *batch, n, generator=generator, dtype=dtype, device=where)
         z, noise = drawn.to(device or where)
-        return z.unsqueeze(-1), self.rho * z + math.sqrt(1.0 - self.rho**2) * noise
+        s = self.rho * z + math.sqrt(1.0 - self.rho**2) * noise
+        return z.unsqueeze(-1), s

@@ -1,4 +1,4 @@
-"""The Mercer system of a Gaussian kernel under S ~ N(0, 1), and the conditional embedding resolved along it.
+"""The Mercer system of a Gaussian kernel under S ~ N(0, 1), and the embedding along it.
 
 With ω = √(1 + 4/σ²), the operator (T_S u)(s) = ∫ k(s, t)u(t) dP_S(t) has (Rasmussen & Williams
 2006, §4.3.1)
@@ -39,20 +39,20 @@ def eigenvalue(l: int, bandwidth: Number, *, sqrt: Function = math.sqrt) -> Numb
     1.0
     """
     omega = frequency(bandwidth, sqrt=sqrt)
-    ratio = 4 / (
-        bandwidth * bandwidth * (omega + 1) * (omega + 1)
-    )  # (ω − 1)/(ω + 1) without cancellation
+    # (ω − 1)/(ω + 1) without cancellation.
+    ratio = 4 / (bandwidth * bandwidth * (omega + 1) * (omega + 1))
     return 2 / (omega + 1) * ratio**l
 
 
 def delta_coefficient(
     l: int, mean_z: Number, coupling: Number, bandwidth_s: Number, *, sqrt: Function = math.sqrt
 ) -> Number:
-    """Return ‖⟨Δ, ψ_l⟩‖² in F_Z, for any type of number: at most l/2 + 1 positive terms, less the mean's part.
+    """Return ‖⟨Δ, ψ_l⟩‖² in F_Z, for any type of number.
 
-    Σ_l λ_l‖Δ_l‖² = HSIC and Σ_l ‖Δ_l‖² = E[MMD²]; E[MMD²] less the first m is the spectral tail
-    ρ_m² of Theorem 4.5 (``cor:hsic-mmd-equivalence``). O(l). Floats serve up to l ≈ 500; beyond,
-    and for many at once, :func:`delta_coefficients`.
+    It is a sum of at most l/2 + 1 positive terms, less the part of the mean. Σ_l λ_l‖Δ_l‖² = HSIC
+    and Σ_l ‖Δ_l‖² = E[MMD²]; E[MMD²] less the first m is the spectral tail ρ_m² of Theorem 4.5
+    (``cor:hsic-mmd-equivalence``). O(l). Floats serve up to l ≈ 500; beyond, and for many at once,
+    :func:`delta_coefficients`.
 
     Examples
     --------
@@ -60,25 +60,24 @@ def delta_coefficient(
     >>> round(sum(terms), 10)
     0.0551052628
     """
-    omega, b = frequency(bandwidth_s, sqrt=sqrt), bandwidth_s * bandwidth_s
+    omega = frequency(bandwidth_s, sqrt=sqrt)
+    b = bandwidth_s * bandwidth_s
     y = coupling / (1 - 2 * coupling)
     scale = (omega + 1) * (omega + 1 + 4 * y)
-    own, shared = 4 * (1 / b - y) / scale, 4 * omega * y / scale
-    paired = sum(
-        math.comb(l, 2 * k) * math.comb(2 * k, k) * (own / 2) ** (2 * k) * shared ** (l - 2 * k)
-        for k in range(l // 2 + 1)
-    )
+    own = 4 * (1 / b - y) / scale
+    shared = 4 * omega * y / scale
+    paired = 0
+    for k in range(l // 2 + 1):
+        ways = math.comb(l, 2 * k) * math.comb(2 * k, k)
+        paired = paired + ways * (own / 2) ** (2 * k) * shared ** (l - 2 * k)
     result = paired * 2 * sqrt(omega / (scale * (1 - 2 * coupling)))
     if l % 2 == 0:
         x = coupling / (1 - coupling)
-        eta, tilted = (
-            (4 / b) / ((omega + 1) * (omega + 1)),
-            (omega - 1 - 2 * x) / (omega + 1 + 2 * x),
-        )
+        eta = (4 / b) / ((omega + 1) * (omega + 1))
+        tilted = (omega - 1 - 2 * x) / (omega + 1 + 2 * x)
         mean = sqrt(omega) * 2 * math.comb(l, l // 2)
-        cross = (eta * tilted / 4) ** (l // 2) / sqrt(
-            (omega + 1) * (omega + 1 + 2 * x) * (1 - coupling)
-        )
+        root = sqrt((omega + 1) * (omega + 1 + 2 * x) * (1 - coupling))
+        cross = (eta * tilted / 4) ** (l // 2) / root
         result += mean * ((eta / 2) ** l / (omega + 1) - 2 * cross)
     return mean_z * result
 
@@ -110,8 +109,9 @@ class MercerSystem:
         return np.array([eigenvalue(l, self.bandwidth) for l in range(m)])
 
     def eigenfunctions(self, s: np.ndarray, m: int) -> np.ndarray:
-        """Return ψ_0(s), …, ψ_{m−1}(s), shape ``(*s.shape, m)``, orthonormal in L²(P_S); O(m) for each s."""
-        s, omega = np.asarray(s, dtype=np.float64), self.omega
+        """Return ψ_0(s), …, ψ_{m−1}(s), ``(*s.shape, m)``, orthonormal in L²(P_S); O(m) each s."""
+        s = np.asarray(s, dtype=np.float64)
+        omega = self.omega
         envelope = omega**0.25 * np.exp(-0.25 * (omega - 1.0) * s * s)
         return hermite_series(math.sqrt(omega) * s, -1.0, m) * envelope[..., None]
 
@@ -119,15 +119,18 @@ class MercerSystem:
         """Return ∫ψ_l dP_S for l < m, the coefficients of the constant function."""
         omega = self.omega
         ratio = eigenvalue(1, self.bandwidth) / eigenvalue(0, self.bandwidth)
-        return (
-            omega**0.25 * math.sqrt(2.0 / (omega + 1.0)) * hermite_series(np.array(0.0), ratio, m)
-        )
+        factor = omega**0.25 * math.sqrt(2.0 / (omega + 1.0))
+        return factor * hermite_series(np.array(0.0), ratio, m)
 
 
 def hermite_series(linear: np.ndarray, quadratic: float, m: int) -> np.ndarray:
-    """Return √(l!)·[t^l] exp(quadratic·t²/2 + linear·t) for l < m, a last axis, by three-term recurrence."""
+    """Return √(l!)·[t^l] exp(quadratic·t²/2 + linear·t) for l < m, along a last axis.
+
+    A three-term recurrence.
+    """
     series = np.zeros((*linear.shape, max(m, 2)))
-    series[..., 0], series[..., 1] = 1.0, linear
+    series[..., 0] = 1.0
+    series[..., 1] = linear
     for l in range(1, m - 1):
         following = linear * series[..., l] + quadratic * math.sqrt(l) * series[..., l - 1]
         series[..., l + 1] = following / math.sqrt(l + 1)
@@ -138,7 +141,10 @@ _MOST_TERMS = 200_000
 
 
 class _Pairing(NamedTuple):
-    """∬ψ_l(s)ψ_k(t)·exp(−y(s−t)²/2) = factor·√(l!k!)·[t^l u^k] exp(own·(t² + u²)/2 + shared·tu)."""
+    """The integrals of Δ along products of eigenfunctions, as coefficients of a Gaussian.
+
+    ∬ψ_l(s)ψ_k(t)·exp(−y(s−t)²/2) = factor·√(l!k!)·[t^l u^k] exp(own·(t² + u²)/2 + shared·tu).
+    """
 
     factor: float
     own: float
@@ -151,16 +157,23 @@ class _Pairing(NamedTuple):
         """Geometric rate at which the coefficients fall."""
         return abs(self.own) + self.shared
 
+    def tilted_means(self, m: int) -> np.ndarray:
+        """Return the integrals of ψ_l, l < m, against the tilted law."""
+        return self.mean_factor * hermite_series(np.array(0.0), self.tilted, m)
+
 
 def _pairing(system: MercerSystem, coupling: float) -> _Pairing:
-    omega, b = system.omega, system.bandwidth**2
-    y, x = coupling / (1.0 - 2.0 * coupling), coupling / (1.0 - coupling)
+    omega = system.omega
+    b = system.bandwidth**2
+    y = coupling / (1.0 - 2.0 * coupling)
+    x = coupling / (1.0 - coupling)
     scale = (omega + 1.0) * (omega + 1.0 + 4.0 * y)
+    tilted_scale = (omega + 1.0 + 2.0 * x) * (1.0 - coupling)
     return _Pairing(
         factor=2.0 * math.sqrt(omega / (scale * (1.0 - 2.0 * coupling))),
         own=4.0 * (1.0 / b - y) / scale,
         shared=4.0 * omega * y / scale,
-        mean_factor=omega**0.25 * math.sqrt(2.0 / ((omega + 1.0 + 2.0 * x) * (1.0 - coupling))),
+        mean_factor=omega**0.25 * math.sqrt(2.0 / tilted_scale),
         tilted=(omega - 1.0 - 2.0 * x) / (omega + 1.0 + 2.0 * x),
     )
 
@@ -176,32 +189,35 @@ def delta_coefficients(system: MercerSystem, mean_z: float, coupling: float, m: 
         return np.zeros(m)
     pairing = _pairing(system, coupling)
     legendre = np.zeros(max(m, 2))
-    legendre[:2] = 1.0, pairing.shared
+    legendre[0] = 1.0
+    legendre[1] = pairing.shared
     gap = pairing.shared**2 - pairing.own**2
     for l in range(1, m - 1):
         following = (2 * l + 1) * pairing.shared * legendre[l] - l * gap * legendre[l - 1]
         legendre[l + 1] = following / (l + 1)
     means = system.means(m)
-    tilted = pairing.mean_factor * hermite_series(np.array(0.0), pairing.tilted, m)
-    return mean_z * np.maximum(pairing.factor * legendre[:m] + means * (means - 2.0 * tilted), 0.0)
+    of_means = means * (means - 2.0 * pairing.tilted_means(m))
+    return mean_z * np.maximum(pairing.factor * legendre[:m] + of_means, 0.0)
 
 
 def spectral_tail(system: MercerSystem, mean_z: float, coupling: float, m: int) -> float:
-    """Return ρ_m² = ‖(I − P_m)Δ‖² in L²(P_S; F_Z), summed from the m-th coefficient until nothing is left."""
+    """Return ρ_m² = ‖(I − P_m)Δ‖² in L²(P_S; F_Z), the sum of the coefficients from the m-th on."""
     if coupling == 0.0:
         return 0.0
-    rate = max(_pairing(system, coupling).rate, (system.omega - 1.0) / (system.omega + 1.0))
+    rate_of_means = (system.omega - 1.0) / (system.omega + 1.0)
+    rate = max(_pairing(system, coupling).rate, rate_of_means)
+    # After them the coefficients have fallen by a factor of 1e-20: nothing is left.
     terms = m + math.ceil(math.log(1e-20) / math.log(rate)) + 8
     if terms > _MOST_TERMS:
         raise ArithmeticError(
-            f"The spectrum falls by a factor {rate:.6f} a step and needs {terms} terms, more than {_MOST_TERMS}: "
-            "use a larger bandwidth on S."
+            f"The spectrum falls by a factor {rate:.6f} a step and needs {terms} terms, more than "
+            f"{_MOST_TERMS}: use a larger bandwidth on S."
         )
     return float(delta_coefficients(system, mean_z, coupling, terms)[m:].sum())
 
 
 class CenteredSpectrum(NamedTuple):
-    """Eigenvalues of the centred operator (I − 1⊗1)T_S(I − 1⊗1) and ‖⟨Δ, e_l⟩‖² along its eigenfunctions."""
+    """Eigenvalues of (I − 1⊗1)T_S(I − 1⊗1), and ‖⟨Δ, e_l⟩‖² along its eigenfunctions."""
 
     eigenvalues: np.ndarray
     coefficients: np.ndarray
@@ -210,33 +226,34 @@ class CenteredSpectrum(NamedTuple):
 def centered_spectrum(
     system: MercerSystem, mean_z: float, coupling: float, m: int
 ) -> CenteredSpectrum:
-    """Return the m leading eigenpairs of the *centred* operator, which Theorem 4.7's centred Gram matrix estimates.
+    """Return the m leading eigenpairs of the *centred* operator.
 
-    E_S Δ(S) = 0, so HSIC = Σ λ̄_l‖⟨Δ, e_l⟩‖² holds here as for T_S, with other λ̄ and e. Odd
-    eigenfunctions are those of T_S; even ones feel the constant. A symmetric eigenproblem of the
-    size N at which λ_N falls below 1e-17: O(N³).
+    The centred Gram matrix of Theorem 4.7 estimates it. E_S Δ(S) = 0, so HSIC = Σ λ̄_l‖⟨Δ, e_l⟩‖²
+    holds here as for T_S, with other λ̄ and e. Odd eigenfunctions are those of T_S; even ones feel
+    the constant. A symmetric eigenproblem of the size N at which λ_N falls below 1e-17: O(N³).
     """
     ratio = (system.omega - 1.0) / (system.omega + 1.0)
     size = m + max(32, math.ceil(math.log(1e-17) / math.log(ratio)))
-    pairing, means = _pairing(system, coupling), system.means(size)
+    means = system.means(size)
     centring = np.eye(size) - np.outer(means, means)
-    values, vectors = np.linalg.eigh(centring * system.eigenvalues(size) @ centring)
-    values, vectors = values[::-1][:m], vectors[:, ::-1][:, :m]
+    rising, vectors_of_rising = np.linalg.eigh(centring * system.eigenvalues(size) @ centring)
+    values = rising[::-1][:m]
+    vectors = vectors_of_rising[:, ::-1][:, :m]
     if coupling == 0.0:
         return CenteredSpectrum(values, np.zeros(m))
+    pairing = _pairing(system, coupling)
     paired = np.zeros((size, size))
     paired[0] = hermite_series(np.array(0.0), pairing.own, size)
     root = np.sqrt(np.arange(size))
     for l in range(size - 1):
         shifted = np.concatenate([[0.0], paired[l, :-1]])
-        above = pairing.own * root[l] * paired[l - 1] if l > 0 else 0.0
-        paired[l + 1] = (above + pairing.shared * root * shifted) / root[l + 1]
+        following = pairing.shared * root * shifted
+        if l > 0:
+            following = pairing.own * root[l] * paired[l - 1] + following
+        paired[l + 1] = following / root[l + 1]
     # The mean's part only matters along the constant, which joins the list once m passes the
     # numerical rank.
-    half = np.outer(
-        means,
-        0.5 * means - pairing.mean_factor * hermite_series(np.array(0.0), pairing.tilted, size),
-    )
+    half = np.outer(means, 0.5 * means - pairing.tilted_means(size))
     inner = pairing.factor * paired + half + half.T
     coefficients = mean_z * np.einsum("ai,ab,bi->i", vectors, inner, vectors)
     return CenteredSpectrum(values, np.maximum(coefficients, 0.0))

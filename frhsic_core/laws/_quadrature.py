@@ -16,15 +16,15 @@ from scipy.integrate import quad
 
 REACH = 12.0  # P(|S| > 12) < 4e-33: below the last bit of any bounded integrand's expectation
 _ACCURACY = 1e-12
-_FLOOR = (
-    1e-13  # an integrand that is itself a difference has rounding noise no rule can integrate away
-)
+# An integrand that is itself a difference has rounding noise no rule can integrate away.
+_FLOOR = 1e-13
+_WIDEST = 3.0  # a piece that is integrated at once
 
 
 def normal_expectation(
     function: Callable[[float], float], *, cuts: Iterable[float] = (), lower: float = -REACH
 ) -> float:
-    """Return ∫ function(s)·φ(s) ds over [lower, 12], cut at ``cuts``, to relative 1e-12 or absolute 1e-13.
+    """Return ∫ function(s)·φ(s) ds over [lower, 12], to relative 1e-12 or absolute 1e-13.
 
     Parameters
     ----------
@@ -49,9 +49,11 @@ def normal_expectation(
     def weighted(s: float) -> float:
         return function(s) * math.exp(-0.5 * s * s)
 
-    inner = {float(cut) for cut in cuts} | set(np.arange(-REACH + 3.0, REACH, 3.0).tolist())
+    even = np.arange(-REACH + _WIDEST, REACH, _WIDEST).tolist()
+    inner = {float(cut) for cut in (*cuts, *even)}
     points = [lower, *sorted(cut for cut in inner if lower < cut < REACH), REACH]
-    pieces, errors = [], []
+    pieces = []
+    errors = []
     for left, right in pairwise(points):
         # An absolute floor keeps quad from chasing rounding noise in pieces that hold nothing.
         value, error, *_ = quad(
@@ -59,10 +61,11 @@ def normal_expectation(
         )
         pieces.append(value)
         errors.append(error)
-    total, error = math.fsum(pieces), math.fsum(errors)
+    total = math.fsum(pieces)
+    error = math.fsum(errors)
     if not error <= _ACCURACY * abs(total) + _FLOOR:
         raise ArithmeticError(
-            f"The quadrature reached {error:.1e} for an integral of {total:.3e}, not {_ACCURACY:.0e}: "
-            "add the points where the integrand bends to cuts."
+            f"The quadrature reached {error:.1e} for an integral of {total:.3e}, not "
+            f"{_ACCURACY:.0e}: add the points where the integrand bends to cuts."
         )
     return total / math.sqrt(2.0 * math.pi)

@@ -18,7 +18,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-Number = Any  # float, numpy array, mpmath.mpf, flint.arb: whatever has + − × ÷ and the injected functions
+Number = Any  # float, numpy array, mpmath.mpf, flint.arb: whatever has + − × ÷ and the functions
 Function = Callable[[Number], Number]
 
 
@@ -65,9 +65,8 @@ def hsic(
     0.010763320143794
     """
     r = coupling / (bandwidth_s * bandwidth_s + 2)
-    return (
-        mean_z * mean_kernel(bandwidth_s, sqrt=sqrt) * (_excess(4 * r, sqrt) - 2 * _excess(r, sqrt))
-    )
+    mean_s = mean_kernel(bandwidth_s, sqrt=sqrt)
+    return mean_z * mean_s * (_excess(4 * r, sqrt) - 2 * _excess(r, sqrt))
 
 
 def expected_squared_mmd(mean_z: Number, coupling: Number, *, sqrt: Function = math.sqrt) -> Number:
@@ -90,10 +89,11 @@ def conditional_squared_mmd(
     sqrt: Function = math.sqrt,
     expm1: Function = math.expm1,
 ) -> Number:
-    """Return MMD²(P_{Z|S=s}, P_Z): μ_Z·[(1 − 2q)^(−1/2) − 2(1 − q)^(−1/2)·exp(−q·s²/(2(1 − q))) + 1].
+    """Return MMD²(P_{Z|S=s}, P_Z).
 
-    ``shrinkage`` κ = 1/(1 + γ²) gives the law of Z under Nadaraya–Watson weights of bandwidth γ
-    around s instead of the law given S = s: the same formula at κq and √κ·s.
+    It is μ_Z·[(1 − 2q)^(−1/2) − 2(1 − q)^(−1/2)·exp(−q·s²/(2(1 − q))) + 1]. ``shrinkage`` κ = 1/(1
+    + γ²) gives the law of Z under Nadaraya–Watson weights of bandwidth γ around s instead of the
+    law given S = s: the same formula at κq and √κ·s.
 
     Examples
     --------
@@ -101,8 +101,10 @@ def conditional_squared_mmd(
     0.057353
     """
     x = shrinkage * coupling
-    q, p = sqrt(1 - x), sqrt(1 - 2 * x)
+    q = sqrt(1 - x)
+    p = sqrt(1 - 2 * x)
     # 1/p − 2/q + 1 is of order x² while its terms are of order one; this is the same number without
     # cancellation.
     at_zero = 2 * x * x * (1 + p + q) / (p * q * (1 + p) * (1 + q) * (p + q))
-    return mean_z * (at_zero - 2 * expm1(-x * shrinkage * s * s / (2 * (1 - x))) / q)
+    fallen = expm1(-x * shrinkage * s * s / (2 * (1 - x)))
+    return mean_z * (at_zero - 2 * fallen / q)

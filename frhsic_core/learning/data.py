@@ -27,7 +27,7 @@ _SECOND = 0x94D049BB133111EB - (1 << 64)
 
 
 def _mix(x: Tensor) -> Tensor:
-    """Apply the last step of splitmix64; the masks turn torch's arithmetic shifts into logical ones."""
+    """Apply the last step of splitmix64; masks turn torch's arithmetic shifts into logical ones."""
     x = (x ^ ((x >> 30) & ((1 << 34) - 1))) * _FIRST
     x = (x ^ ((x >> 27) & ((1 << 37) - 1))) * _SECOND
     return x ^ ((x >> 31) & ((1 << 33) - 1))
@@ -39,9 +39,11 @@ def random_order(seeds: Tensor, *, epoch: int, n: int) -> Tensor:
     Examples
     --------
     >>> orders = random_order(torch.tensor([42, 43]), epoch=0, n=1000)
-    >>> bool((orders.sort(-1).values == torch.arange(1000)).all()), bool((orders[0] == orders[1]).all())
-    (True, False)
-    >>> bool((random_order(torch.tensor([43]), epoch=0, n=1000)[0] == orders[1]).all())
+    >>> orders.sort(-1).values.equal(torch.arange(1000).expand(2, 1000))
+    True
+    >>> orders[0].equal(orders[1])
+    False
+    >>> random_order(torch.tensor([43]), epoch=0, n=1000)[0].equal(orders[1])
     True
     """
     key = _mix(_mix(seeds.to(torch.int64) + _GOLDEN) + epoch * 2 + 1)
@@ -137,7 +139,7 @@ class TrainingData:
         dtype: torch.dtype | None = None,
         device: torch.device | str | None = None,
     ) -> TrainingData:
-        """Check arrays and convert them; ``(n, d)`` is one dataset, ``(datasets, n, d)`` are several.
+        """Check and convert arrays; ``(n, d)`` is one dataset, ``(datasets, n, d)`` are several.
 
         Tensors keep their dtype and device unless others are given.
 
@@ -167,14 +169,17 @@ class TrainingData:
         return data
 
     def require_digits(self) -> None:
-        """Raise ``ValueError`` where float32 would round away differences, as of times in seconds."""
+        """Raise ``ValueError`` where float32 would round away differences, as of seconds."""
         _require_digits(self.x, "X")
         _require_digits(self.y.unsqueeze(-1), "y")
         if self.s is not None:
             _require_digits(self.s, "s")
 
     def require_variation(self) -> None:
-        """Raise ``ValueError`` if nothing can be learned: one class, a constant attribute, or no positive weight."""
+        """Raise ``ValueError`` if nothing can be learned.
+
+        There is one class only, a constant attribute, or no positive weight.
+        """
         if self.task == "classification" and bool((self.y == self.y[:, :1]).all(-1).any()):
             raise ValueError("y has one class only: a classifier needs samples of both classes.")
         if self.s is not None:
@@ -182,12 +187,15 @@ class TrainingData:
             if bool(constant.any()):
                 column = int(constant.any(0).nonzero()[0])
                 raise ValueError(
-                    f"s is constant (column {column}): nothing can depend on it. Drop it, or use lam=0."
+                    f"s is constant (column {column}): nothing can depend on it. Drop it, or use "
+                    "lam=0."
                 )
         weights = self.sample_weight
-        if weights is not None and (
-            bool((weights < 0).any()) or bool((weights.sum(-1) == 0).any())
-        ):
+        if weights is None:
+            return
+        negative = bool((weights < 0).any())
+        all_zero = bool((weights.sum(-1) == 0).any())
+        if negative or all_zero:
             raise ValueError(
                 "sample_weight must be zero or positive, and positive for at least one sample."
             )
@@ -202,9 +210,10 @@ class TrainingData:
 
     def _each(self, function: Callable[[Tensor], Tensor]) -> TrainingData:
         """Return the data with a function applied to each of its tensors."""
-        changed: dict[str, Any] = {
-            name: function(value) for name, value in vars(self).items() if isinstance(value, Tensor)
-        }
+        changed: dict[str, Any] = {}
+        for name, value in vars(self).items():
+            if isinstance(value, Tensor):
+                changed[name] = function(value)
         return replace(self, **changed)
 
 
@@ -264,10 +273,12 @@ def _one_per_sample(value: Tensor, x: Tensor, name: str) -> Tensor:
     """Return ``(datasets, n)``; one dataset's values serve all datasets."""
     if value.ndim > 1 and value.shape[-1] == 1 and x.shape[1] != 1:
         value = value.squeeze(-1)
-    value = value.unsqueeze(0) if value.ndim == 1 else value
+    if value.ndim == 1:
+        value = value.unsqueeze(0)
     if value.ndim != 2 or value.shape[-1] != x.shape[1] or value.shape[0] not in (1, x.shape[0]):
         raise ValueError(
-            f"{name} has {value.shape[-1]} rows but X has {x.shape[1]}: both need one row per sample."
+            f"{name} has {value.shape[-1]} rows but X has {x.shape[1]}: both need one row per "
+            "sample."
         )
     return value.expand(x.shape[:2]).contiguous()
 

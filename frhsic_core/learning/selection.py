@@ -61,10 +61,10 @@ def select_lambda(
     callback: Callable[..., Any] | None = None,
     **changes: Any,
 ) -> LambdaPath:
-    """Hold out a part of the training data, train every λ on the remainder as one stack, and choose.
+    """Hold out a part of the training data, train every λ on the remainder, and choose.
 
-    The test part of the caller takes no part in this. Each split trains ``len(lams)`` stacked
-    models once.
+    The models of all λ are one stack. The test part of the caller takes no part in this. Each split
+    trains ``len(lams)`` stacked models once.
 
     Parameters
     ----------
@@ -92,10 +92,11 @@ def select_lambda(
     LambdaPath
         ``.choice`` (λ, reason, table), and ``.stack`` and ``.validation_rows`` of the first split.
     """
-    of_selection = {each.name for each in fields(LambdaSelection)} & changes.keys()
-    chosen = {name: changes.pop(name) for name in of_selection}
-    selection = LambdaSelection.of(selection, **chosen)
-    settings = TrainingSettings.of(settings, **changes)
+    names = {each.name for each in fields(LambdaSelection)}
+    of_selection = {name: value for name, value in changes.items() if name in names}
+    of_training = {name: value for name, value in changes.items() if name not in names}
+    selection = LambdaSelection.of(selection, **of_selection)
+    settings = TrainingSettings.of(settings, **of_training)
     require_same_rows(x, s, names=("X", "s"))
     data = x
     if not isinstance(data, TrainingData):
@@ -107,17 +108,17 @@ def select_lambda(
         )
     if len(parts[0]) < FEWEST_ROWS:
         raise ValueError(
-            f"{data.n} rows leave {len(parts[0])} for validation: at least {FEWEST_ROWS} are needed "
+            f"{data.n} rows leave {len(parts[0])} for validation: at least {FEWEST_ROWS} are "
+            "needed "
             "to choose λ. Give lam a number, or raise validation_fraction."
         )
     if isinstance(penalty, str):
         penalty = make_penalty(penalty, protocol=settings.protocol)
     stacks: list[TrainedStack] = []
     tables: list[pd.DataFrame] = []
+    device = resolve_device(settings.device)
     for held in parts:
-        train = _without(data, held).to(
-            dtype=settings.dtype, device=resolve_device(settings.device)
-        )
+        train = _without(data, held).to(dtype=settings.dtype, device=device)
         train.require_variation()
         trainer = Trainer(
             train, penalty=penalty, lam=selection.lams, seeds=random_state, settings=settings
@@ -193,7 +194,9 @@ def validation_table(
     output = output.double().cpu()
     s = data.s[0].double().cpu()
     target = data.y[0].double().cpu()
-    prediction = torch.sigmoid(output) if data.task == "classification" else output
+    prediction = output
+    if data.task == "classification":
+        prediction = torch.sigmoid(output)
     rows = torch.arange(len(target))
     if condition == "positives":
         rows = (target > 0.5).nonzero().flatten()
@@ -205,9 +208,10 @@ def validation_table(
     spaced = torch.linspace(0, len(rows) - 1, min(len(rows), selection.max_rows))
     keep = rows[spaced.round().long()]
     given = _given(data, target, keep, condition)
+    tested = z[:, keep]
     with cpu_threads(len(z) * len(keep) ** 2):
         test = hsic_test(
-            z[:, keep],
+            tested,
             s[keep],
             given=given,
             method="permutation",
@@ -217,9 +221,9 @@ def validation_table(
         )
         attribute = s[keep].expand(len(z), -1, -1)
         if given is None:
-            normalized = normalized_hsic(z[:, keep], attribute)
+            normalized = normalized_hsic(tested, attribute)
         else:
-            normalized = conditional_hsic(z[:, keep], attribute, given, estimator="normalized")
+            normalized = conditional_hsic(tested, attribute, given, estimator="normalized")
         gaps = [gdp(prediction[:, rows], s[rows, a]) for a in range(s.shape[-1])]
     judged = _judged(data, output, target, first=int(stack.lam.cpu().argmin()))
     table = pd.DataFrame(
@@ -245,7 +249,9 @@ def _validation_data(x: ArrayLike, y: ArrayLike, s: ArrayLike, *, task: str) -> 
     """Return arrays as one dataset without weights."""
     features, attribute = as_pair(x, s, names=("X", "s"))
     target = as_tensor(y, name="y").reshape(1, -1)
-    return TrainingData(features.unsqueeze(0), target, attribute.unsqueeze(0), None, task)
+    return TrainingData(
+        features.unsqueeze(0), target, attribute.unsqueeze(0), sample_weight=None, task=task
+    )
 
 
 def _given(
@@ -253,8 +259,9 @@ def _given(
 ) -> Tensor | Given | None:
     """Return what the dependence of these rows is measured given: y, the controls or nothing."""
     if condition == "labels":
-        labels = target[keep]
-        return labels.long() if data.task == "classification" else labels
+        if data.task == "classification":
+            return target[keep].long()
+        return target[keep]
     if condition == "controls":
         assert data.control is not None
         return Given.of_rows(data.control[0, keep.to(data.control.device)])

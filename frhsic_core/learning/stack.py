@@ -1,4 +1,4 @@
-"""A stack of models is one module: networks, trained stacks, the settings of each model, and the threads for its size.
+"""A stack of models is one module: networks, trained stacks, settings and threads.
 
 Weights have shape ``(models, in, out)`` and a forward pass is one batched matrix product for each
 layer. A stack of 125 models therefore needs as few kernel launches as one model. A single model is
@@ -40,12 +40,12 @@ ACTIVATIONS: dict[str, tuple[Callable[[Tensor], Tensor], type[nn.Module]]] = {
 
 
 def seeded_generators(seeds: Sequence[int]) -> list[torch.Generator]:
-    """Return one CPU generator for each seed, in the state that ``torch.manual_seed(seed)`` gives."""
+    """Return one CPU generator for each seed, in the state after ``torch.manual_seed(seed)``."""
     return [torch.Generator().manual_seed(int(seed)) for seed in seeds]
 
 
 class StackedLinear(nn.Module):
-    """One affine map for each model, ``(models, n, in) -> (models, n, out)``, computed by ``torch.baddbmm``.
+    """One affine map for each model, ``(models, n, in) -> (models, n, out)``.
 
     Examples
     --------
@@ -64,15 +64,14 @@ class StackedLinear(nn.Module):
 
     @torch.no_grad()
     def initialize(self, generators: Sequence[torch.Generator]) -> None:
-        """Draw each model's weights from its generator, exactly as ``nn.Linear`` draws them from the global one."""
+        """Draw each model's weights from its generator, exactly as ``nn.Linear`` would."""
         models, n_in, n_out = self.weight.shape
         for i, generator in zip(range(models), generators, strict=True):
             weight = torch.empty(n_out, n_in, dtype=self.weight.dtype)
             nn.init.kaiming_uniform_(weight, a=math.sqrt(5), generator=generator)
             bound = 1.0 / math.sqrt(n_in)
-            bias = torch.empty(n_out, dtype=self.bias.dtype).uniform_(
-                -bound, bound, generator=generator
-            )
+            bias = torch.empty(n_out, dtype=self.bias.dtype)
+            bias.uniform_(-bound, bound, generator=generator)
             self.weight[i].copy_(weight.T)
             self.bias[i, 0].copy_(bias)
 
@@ -85,9 +84,8 @@ class StackedLinear(nn.Module):
         # On the device "meta" no weights are drawn, which would change PyTorch's global random
         # state.
         layer = nn.Linear(n_in, n_out, device="meta")
-        layer.weight = nn.Parameter(
-            self.weight[i].T.detach().clone(memory_format=torch.contiguous_format)
-        )
+        weight = self.weight[i].T.detach()
+        layer.weight = nn.Parameter(weight.clone(memory_format=torch.contiguous_format))
         layer.bias = nn.Parameter(self.bias[i, 0].detach().clone())
         return layer
 
@@ -128,7 +126,8 @@ class StackedMLP(nn.Module):
         one_of("activation", activation, ACTIVATIONS)
         if len(widths) < 2 or min(widths) < 1:
             raise ValueError(
-                f"widths is {tuple(widths)}: give at least an input and an output width, all positive."
+                f"widths is {tuple(widths)}: give at least an input and an output width, all "
+                "positive."
             )
         self.widths = tuple(widths)
         self.activation = activation
@@ -138,12 +137,12 @@ class StackedMLP(nn.Module):
         )
 
     def initialize(self, generators: Sequence[torch.Generator]) -> None:
-        """Draw each model's weights as PyTorch would; the stream of an earlier network of a model can go on."""
+        """Draw each model's weights as PyTorch would, each from its own generator."""
         for layer in self.layers:
             cast(StackedLinear, layer).initialize(generators)
 
     def forward(self, x: Tensor) -> Tensor:
-        function = ACTIVATIONS[self.activation][0]
+        function, _ = ACTIVATIONS[self.activation]
         last = len(self.layers) - 1
         for i, layer in enumerate(self.layers):
             x = layer(x)
@@ -153,11 +152,13 @@ class StackedMLP(nn.Module):
 
     def lone(self, i: int) -> nn.Sequential:
         """Return model ``i`` as a plain ``nn.Sequential``."""
+        _, activation = ACTIVATIONS[self.activation]
+        last = len(self.layers) - 1
         modules: list[nn.Module] = []
         for j, layer in enumerate(self.layers):
             modules.append(cast(StackedLinear, layer).lone(i))
-            if j < len(self.layers) - 1 or self.activate_output:
-                modules.append(ACTIVATIONS[self.activation][1]())
+            if j < last or self.activate_output:
+                modules.append(activation())
         return nn.Sequential(*modules)
 
 
@@ -203,14 +204,14 @@ class ModelStack(nn.Module):
         return self.encoder.widths[0]
 
     def initialize(self, seeds: Sequence[int]) -> list[torch.Generator]:
-        """Initialize the encoder, then the head, and return the generators for an adversary to continue."""
+        """Initialize encoder and head, and return the generators for an adversary to continue."""
         generators = seeded_generators(seeds)
         self.encoder.initialize(generators)
         self.head.initialize(generators)
         return generators
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Return Z ``(models, n, d)`` and the head's output ``(models, n)``; logits for classification."""
+        """Return Z ``(models, n, d)`` and the head's output ``(models, n)``, logits of classes."""
         z = self.encoder(x)
         return z, self.head(z).squeeze(-1)
 
@@ -265,22 +266,28 @@ class TrainedStack:
             which = torch.zeros(self.models, dtype=torch.int64, device=first.device)
         if x.shape[-1] != self.model.n_features:
             raise ValueError(
-                f"X has {x.shape[-1]} columns but the models were trained on {self.model.n_features}: pass the same "
-                "columns."
+                f"X has {x.shape[-1]} columns but the models were trained on "
+                f"{self.model.n_features}: pass the same columns."
             )
-        with cpu_threads(self.models * x.shape[1] * max(self.model.encoder.widths)):
-            parts = [self.model(block[which]) for block in x.split(CHUNK, dim=1)]
-        return torch.cat([z for z, _ in parts], dim=1), torch.cat(
-            [output for _, output in parts], dim=1
-        )
+        representations = []
+        outputs = []
+        largest = self.models * x.shape[1] * max(self.model.encoder.widths)
+        with cpu_threads(largest):
+            for block in x.split(CHUNK, dim=1):
+                z, output = self.model(block[which])
+                representations.append(z)
+                outputs.append(output)
+        return torch.cat(representations, dim=1), torch.cat(outputs, dim=1)
 
     def encode(self, x: ArrayLike) -> Tensor:
         """Return Z of every model, ``(models, n, d)``."""
-        return self.forward(x)[0]
+        z, _ = self.forward(x)
+        return z
 
     def output(self, x: ArrayLike) -> Tensor:
         """Return logits (classification) or predictions (regression), ``(models, n)``."""
-        return self.forward(x)[1]
+        _, output = self.forward(x)
+        return output
 
     def probabilities(self, x: ArrayLike) -> Tensor:
         """Return the probabilities of class 1, ``(models, n)``, for a classification."""
@@ -296,8 +303,12 @@ class TrainedStack:
 
 
 def require_count(name: str, value: Any, *, alternative: str = "") -> None:
-    """Raise ``ValueError`` unless the value is a positive whole number; ``alternative`` is shown in the message."""
-    if isinstance(value, bool) or not isinstance(value, Real) or value < 1 or value % 1 != 0:
+    """Raise ``ValueError`` unless the value is a positive whole number.
+
+    ``alternative`` is shown in the message.
+    """
+    is_number = isinstance(value, Real) and not isinstance(value, bool)
+    if not is_number or value < 1 or value % 1 != 0:
         raise ValueError(f"{name} is {value!r}: it must be a positive whole number{alternative}.")
 
 
@@ -319,35 +330,43 @@ def stack_settings(
     >>> stack_settings([0.0, 1.0], 7, None, datasets=1)
     ([0.0, 1.0], [7, 7], [0, 0])
     """
-
-    def listed(value: Any) -> list[Any]:
-        value = value.tolist() if hasattr(value, "tolist") else value
-        return (
-            list(value) if isinstance(value, Sequence) and not isinstance(value, str) else [value]
-        )
-
     if dataset is None:
         dataset = 0 if datasets == 1 else range(datasets)
-    settings = {"lam": listed(lam), "seeds": listed(seeds), "dataset": listed(dataset)}
+    settings = {"lam": _listed(lam), "seeds": _listed(seeds), "dataset": _listed(dataset)}
     models = max(len(values) for values in settings.values())
     for name, values in settings.items():
         if not values:
             raise ValueError(f"{name} is empty: at least one model is needed.")
         if len(values) not in (1, models):
             raise ValueError(
-                f"{name} has {len(values)} values for {models} models: give one, or one for each model."
+                f"{name} has {len(values)} values for {models} models: give one, or one for each "
+                "model."
             )
     lams = require_lambdas(settings["lam"], given=lam)
+    numbers = [int(seed) for seed in settings["seeds"]]
     which = [int(value) for value in settings["dataset"]]
     if any(not 0 <= index < datasets for index in which):
         raise ValueError(
-            f"dataset contains {max(which, key=abs)}: there are {datasets} datasets, and the first one is number 0."
+            f"dataset contains {max(which, key=abs)}: there are {datasets} datasets, and the first "
+            "one is number 0."
         )
+    return _spread(lams, models), _spread(numbers, models), _spread(which, models)
 
-    def spread(values: list[Any]) -> list[Any]:
-        return values * models if len(values) == 1 else values
 
-    return spread(lams), spread([int(seed) for seed in settings["seeds"]]), spread(which)
+def _listed(value: Any) -> list[Any]:
+    """Return a list of the values of a sequence, an array or a tensor, or of one value."""
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return list(value)
+    return [value]
+
+
+def _spread(values: list[Any], models: int) -> list[Any]:
+    """Return one value for each model; a single one is repeated."""
+    if len(values) == 1:
+        return values * models
+    return values
 
 
 # Threads ------------------------------------------------------------------------------------------
@@ -366,7 +385,9 @@ _libraries = cache(ThreadpoolController)  # looking for them takes as long as a 
 
 @contextmanager
 def cpu_threads(elements: int) -> Iterator[int]:
-    """Let torch use one CPU thread inside the block, or more if the work is large; restore the number afterwards.
+    """Let torch use one CPU thread inside the block, or more if the work is large.
+
+    Afterwards, torch has the number of threads that it had before.
 
     Torch divides every operation among its threads, and they wait for each other at its end. For
     the small tensors of a training step the waiting takes longer than the work, by far if another
@@ -403,10 +424,13 @@ def cpu_threads(elements: int) -> Iterator[int]:
             before = max(before, _outside)
         count = min(before, max(1, elements // ELEMENTS_PER_THREAD))
         if _running == 0:
-            of_blas = (library for library in _libraries().info() if library["user_api"] == "blas")
-            most = {library["prefix"]: min(count, library["num_threads"]) for library in of_blas}
+            most = {}
+            for library in _libraries().info():
+                if library["user_api"] == "blas":
+                    most[library["prefix"]] = min(count, library["num_threads"])
             _limits.append(_libraries().limit(limits=most))
-        _running += depth == 0
+        if depth == 0:
+            _running += 1
     _inside.depth = depth + 1
     torch.set_num_threads(count)
     try:

@@ -1,4 +1,4 @@
-"""One training step of a stack: a mini-batch for each model, its adversary (if any), then encoder and head.
+"""One training step of a stack: a mini-batch for each model, an adversary, encoder and head.
 
 A step reads and writes tensors that live as long as the stack, and nothing else. On CUDA it can
 therefore be captured in a graph once and replayed, which costs one launch instead of a few hundred.
@@ -24,7 +24,10 @@ from frhsic_core.learning.stack import ModelStack
 
 
 class Adam(torch.optim.Adam):
-    """Adam of torch, but not to be compiled: torch would load its compiler, which takes longer than a small fit."""
+    """Adam of torch, without the compiler.
+
+    Torch would load its compiler for it, which takes longer than a small fit.
+    """
 
     def __init__(self, weights: list[torch.nn.Parameter], rate: float) -> None:
         super().__init__(weights, lr=rate, fused=True, capturable=weights[0].is_cuda)
@@ -88,18 +91,22 @@ class Step:
         self.learning_rate = learning_rate
         self.capture = capture
         self.device = lam.device
-        adversary = [weight for weight in penalty.parameters() if weight.requires_grad]
         # Adam works on each weight by itself, so one Adam over the stack equals one for each model.
         self.optimizer = Adam(list(model.parameters()), learning_rate)
-        self.adversary_optimizer = Adam(adversary, learning_rate) if adversary else None
+        self.adversary_optimizer: Adam | None = None
+        adversary = [weight for weight in penalty.parameters() if weight.requires_grad]
+        if adversary:
+            self.adversary_optimizer = Adam(adversary, learning_rate)
         # The datasets are stored one after another; a model's rows begin at `_first`.
         self._first = (dataset * data.n).unsqueeze(-1)
         self._x = data.x.flatten(0, 1)
         self._y = data.y.flatten(0, 1)
-        self._s = None if data.s is None else data.s.flatten(0, 1)
-        self._sample_weight = (
-            None if data.sample_weight is None else data.sample_weight.flatten(0, 1)
-        )
+        self._s: Tensor | None = None
+        if data.s is not None:
+            self._s = data.s.flatten(0, 1)
+        self._sample_weight: Tensor | None = None
+        if data.sample_weight is not None:
+            self._sample_weight = data.sample_weight.flatten(0, 1)
         # A captured step can read device memory only: the order of the epoch, and where in it the
         # mini-batch begins.
         self._order = torch.zeros(len(lam), data.n, dtype=torch.int64, device=self.device)
@@ -108,9 +115,9 @@ class Step:
         self._number = 0
         self._reported_sigma: Tensor | None = None
         # Of the penalty. An adversary waits for each of its steps anyway.
-        self._stream = (
-            torch.cuda.Stream(self.device) if self.device.type == "cuda" and not adversary else None
-        )
+        self._stream: torch.cuda.Stream | None = None
+        if self.device.type == "cuda" and not adversary:
+            self._stream = torch.cuda.Stream(self.device)
         self.sums = torch.zeros(3, len(lam), dtype=data.x.dtype, device=self.device)
         self.recapture()
 
@@ -130,22 +137,29 @@ class Step:
         self.sums.zero_()
 
     def __call__(self, number: int, *, epoch: int) -> None:
-        """Train all models on mini-batch ``number``; the policy of the penalty decides whether σ_Z is renewed first."""
+        """Train all models on mini-batch ``number``.
+
+        The policy of the penalty decides whether σ_Z is renewed first.
+        """
         policy = self.penalty.policy
         length = self.length(number)
+        refresh = False
         self._number = number
         self._reported_sigma = None
-        if policy is not None and length < self.batch_size and policy.refreshes(epoch + 1, 0):
-            # The bandwidth of a short mini-batch is noisy and is replaced at the next step: do not
-            # report it.
-            self._reported_sigma = self.penalty.get_buffer("sigma_z").clone()
-        self._run(length, policy is not None and policy.refreshes(epoch, number))
+        if policy is not None:
+            refresh = policy.refreshes(epoch, number)
+            is_short = length < self.batch_size
+            if is_short and policy.refreshes(epoch + 1, 0):
+                # The bandwidth of a short mini-batch is noisy and is replaced at the next step: do
+                # not report it.
+                self._reported_sigma = self.penalty.get_buffer("sigma_z").clone()
+        self._run(length, refresh)
 
     def recapture(self) -> None:
         """Forget captured graphs, which is needed after the optimizer has got new tensors."""
-        self._run: Callable[[int, bool], None] = (
-            CapturedSteps(self._step, self.device) if self.capture else self._step
-        )
+        self._run: Callable[[int, bool], None] = self._step
+        if self.capture:
+            self._run = CapturedSteps(self._step, self.device)
 
     @property
     def capture_failed(self) -> bool:
@@ -154,17 +168,18 @@ class Step:
 
     def set_learning_rate(self, rate: float) -> None:
         """Set the learning rate of the following steps, also of captured ones."""
-        for optimizer in (self.optimizer, self.adversary_optimizer):
-            for group in () if optimizer is None else optimizer.param_groups:
-                if isinstance(group["lr"], Tensor):
-                    group["lr"].fill_(rate)
-                elif self.device.type == "cuda":
-                    group["lr"] = torch.tensor(
-                        rate, device=self.device
-                    )  # a captured step reads it from the device
-                    self.recapture()
-                else:
-                    group["lr"] = rate
+        groups = list(self.optimizer.param_groups)
+        if self.adversary_optimizer is not None:
+            groups += self.adversary_optimizer.param_groups
+        for group in groups:
+            if isinstance(group["lr"], Tensor):
+                group["lr"].fill_(rate)
+            elif self.device.type == "cuda":
+                # A captured step reads it from the device.
+                group["lr"] = torch.tensor(rate, device=self.device)
+                self.recapture()
+            else:
+                group["lr"] = rate
 
     def _step(self, length: int, refresh: bool) -> None:
         """Train on one mini-batch; nothing here waits for the device."""
@@ -176,13 +191,13 @@ class Step:
         others: list[Tensor] = []
         with self._beside():
             for term in self.penalty.terms(batch, refresh=refresh):
-                if isinstance(term, GradientTerm) and (
-                    term.at is batch.z or term.at is batch.output
-                ):
+                if not isinstance(term, GradientTerm):
+                    others.append(term)
+                elif term.at is batch.z or term.at is batch.output:
                     self._join(term, self._stream)
                     values.append(term.value)
                 else:
-                    others.append(term.differentiable() if isinstance(term, GradientTerm) else term)
+                    others.append(term.differentiable())
         for known in self.penalty.output_terms(batch):
             self._join(known, None)
             values.append(known.value)
@@ -200,28 +215,30 @@ class Step:
         _descend(total.sum(), self.optimizer)
         self._wait()
         with torch.no_grad():
-            penalty = sum(values[1:], values[0]) if values else torch.zeros_like(task)
+            penalty = torch.zeros_like(task)
+            if values:
+                penalty = sum(values[1:], values[0])
             self.sums.add_(torch.stack([task, penalty, metric]), alpha=float(length))
             self._start.add_(length)
 
     def _join(self, term: GradientTerm, stream: torch.cuda.Stream | None) -> None:
-        """Let λ times the gradient be added to the one that the backward pass of the task brings to the same place.
+        """Let λ times the gradient of a term be added to that of the task at the same place.
 
-        The gradient is known, so it needs no graph; it may come from another stream than the
-        task's.
+        The backward pass of the task brings its gradient there. That of the term is known, so it
+        needs no graph; it may come from another stream than the task's.
         """
         # The hook must not refer to Z, which refers to its hooks: only the garbage collector would
         # free the graph.
-        direction, scale, factor = (
-            term.direction,
-            self.lam.view(-1, *[1] * (term.direction.ndim - 1)),
-            1.0,
-        )
+        direction = term.direction
+        scale = self.lam.view(-1, *[1] * (direction.ndim - 1))
+        factor = 1.0
         if isinstance(term.coefficient, Tensor):
             scale = scale * term.coefficient
         else:
             factor = term.coefficient
-        ready = None if stream is None else stream.record_event()
+        ready: torch.cuda.Event | None = None
+        if stream is not None:
+            ready = stream.record_event()
 
         def add(gradient: Tensor) -> Tensor:
             if ready is not None:
@@ -260,9 +277,13 @@ class Step:
             return values.index_select(0, index).view(*rows.shape, *values.shape[1:])
 
         z, output = self.model(take(self._x))
-        s = z.new_zeros(*rows.shape, 0) if self._s is None else take(self._s)
-        weights = None if self._sample_weight is None else take(self._sample_weight)
-        return Batch(z, output, s, take(self._y), weights, rows)
+        s = z.new_zeros(*rows.shape, 0)
+        if self._s is not None:
+            s = take(self._s)
+        weights: Tensor | None = None
+        if self._sample_weight is not None:
+            weights = take(self._sample_weight)
+        return Batch(z=z, output=output, s=s, y=take(self._y), weights=weights, rows=rows)
 
     def _task_loss(self, batch: Batch) -> Tensor:
         if self.data.task == "classification":
@@ -273,14 +294,13 @@ class Step:
 
     def _metric(self, batch: Batch) -> Tensor:
         if self.data.task == "classification":
-            return _mean(
-                ((batch.output > 0) == (batch.y > 0.5)).to(batch.output.dtype), batch.weights
-            )
+            right = (batch.output > 0) == (batch.y > 0.5)
+            return _mean(right.to(batch.output.dtype), batch.weights)
         return _mean((batch.output - batch.y).square(), batch.weights)
 
     @torch.no_grad()
     def ratio(self) -> Tensor | None:
-        """Return median(|z − z'|)/σ_Z of each model over 256 samples, or None without a kernel on Z.
+        """Return median(|z − z'|)/σ_Z of each model over 256 samples; None without a kernel.
 
         It is NaN for a model with too few samples that count for the penalty.
         """
@@ -288,13 +308,16 @@ class Step:
         batch = self._batch_of(rows + self._first)
         weights, enough = self.penalty.row_weights(batch)
         ratio = self.penalty.ratio(batch.z, weights, sigma=self._reported_sigma)
-        return ratio if ratio is None or enough is None else ratio.masked_fill(~enough, torch.nan)
+        if ratio is None or enough is None:
+            return ratio
+        return ratio.masked_fill(~enough, torch.nan)
 
 
 def _descend(loss: Tensor, optimizer: Adam) -> None:
     """Make one step along the gradient of ``loss``."""
     weights = optimizer.param_groups[0]["params"]
-    for weight, gradient in zip(weights, torch.autograd.grad(loss, weights), strict=True):
+    gradients = torch.autograd.grad(loss, weights)
+    for weight, gradient in zip(weights, gradients, strict=True):
         weight.grad = gradient
     optimizer.step()
 
@@ -372,8 +395,9 @@ class CapturedSteps:
         except RuntimeError as error:
             self.failed = True
             torch.cuda.synchronize(self._device)
+            reason = str(error).splitlines()[0]
             warnings.warn(
-                f"the training step could not be captured in a CUDA graph ({str(error).splitlines()[0]}). It runs "
+                f"the training step could not be captured in a CUDA graph ({reason}). It runs "
                 "eagerly, which gives the same result more slowly.",
                 CaptureWarning,
                 stacklevel=3,

@@ -83,17 +83,20 @@ class TrainingSettings:
             raise TypeError(
                 f"settings is a {type(settings).__name__}: pass TrainingSettings(...) or None."
             )
-        if unknown := sorted(changes.keys() - set(known)):
-            where = "Task and sample weights belong to the data: TrainingData.from_arrays(x, y, s, ...)."
+        unknown = sorted(changes.keys() - set(known))
+        if unknown:
             raise TypeError(
-                f"there is no setting {', '.join(unknown)}: choose among {', '.join(known)}. {where}"
+                f"there is no setting {', '.join(unknown)}: choose among {', '.join(known)}. Task "
+                "and sample weights belong to the data: TrainingData.from_arrays(x, y, s, ...)."
             )
         return replace(settings or cls(), **changes)
 
 
 @dataclass(frozen=True)
 class Progress:
-    """The progress of a training, which a callback receives after each epoch; ``callback=print`` shows it.
+    """The progress of a training, which a callback receives after each epoch.
+
+    ``callback=print`` shows it.
 
     Parameters
     ----------
@@ -112,11 +115,17 @@ class Progress:
     history: History
 
     def __str__(self) -> str:
-        row = {name: self.history[name][-1].mean().item() for name in ("loss", "penalty", "metric")}
+        loss = self._last_mean("loss")
+        penalty = self._last_mean("penalty")
+        metric = self._last_mean("metric")
         return (
-            f"epoch {self.epoch}/{self.epochs}, loss {row['loss']:.4f}, penalty {row['penalty']:.3g}, "
-            f"metric {row['metric']:.4f}, {self.seconds_left:.0f} s left"
+            f"epoch {self.epoch}/{self.epochs}, loss {loss:.4f}, penalty {penalty:.3g}, "
+            f"metric {metric:.4f}, {self.seconds_left:.0f} s left"
         )
+
+    def _last_mean(self, name: str) -> float:
+        """Return the mean over the models in the last epoch."""
+        return self.history[name][-1].mean().item()
 
 
 Callback = Callable[[Progress], Any]
@@ -172,7 +181,7 @@ class Trainer:
     >>> s = torch.rand(300, generator=generator)
     >>> x = torch.stack([s, torch.rand(300, generator=generator)], dim=-1)
     >>> y = (x.sum(-1) > 1).float()
-    >>> trainer = Trainer(x, y, s, penalty="frhsic", lam=[0.0, 10.0], seeds=0, epochs=3, device="cpu")
+    >>> trainer = Trainer(x, y, s, lam=[0.0, 10.0], seeds=0, epochs=3, device="cpu")
     >>> trained = trainer.fit()
     >>> tuple(trained.encode(x).shape), tuple(trained.history["metric"].shape)
     ((2, 300, 50), (3, 2))
@@ -192,23 +201,26 @@ class Trainer:
         **changes: Any,
     ) -> None:
         settings = TrainingSettings.of(settings, **changes)
-        place: dict[str, Any] = {"dtype": settings.dtype, "device": resolve_device(settings.device)}
-        data = (
-            x if isinstance(x, TrainingData) else TrainingData.from_arrays(x, y, s, **place)
-        ).to(**place)
-        where = data.x.device
+        where = resolve_device(settings.device)
+        if isinstance(x, TrainingData):
+            data = x.to(dtype=settings.dtype, device=where)
+        else:
+            data = TrainingData.from_arrays(x, y, s, dtype=settings.dtype, device=where)
         lams, self.seeds, datasets = stack_settings(lam, seeds, dataset, datasets=data.datasets)
         protocol = settings.protocol
-        penalty = (
-            make_penalty(penalty, protocol=protocol)
-            if isinstance(penalty, str)
-            else copy.deepcopy(penalty)
-        )
+        if isinstance(penalty, str):
+            penalty = make_penalty(penalty, protocol=protocol)
+        else:
+            penalty = copy.deepcopy(penalty)
         if data.s is None and penalty.needs_attribute:
             raise ValueError(
-                f"penalty {penalty.key!r} needs the sensitive attribute: pass s, or penalty='unfair'."
+                f"penalty {penalty.key!r} needs the sensitive attribute: pass s, or "
+                "penalty='unfair'."
             )
-        if settings.capture and where.type != "cuda":
+        capture = settings.capture
+        if capture is None:
+            capture = where.type == "cuda"
+        if capture and where.type != "cuda":
             raise ValueError(f"capture=True needs CUDA, but the device is {where}: leave it out.")
         model = ModelStack(
             len(lams),
@@ -235,7 +247,7 @@ class Trainer:
             dataset=self.dataset,
             batch_size=min(int(settings.batch_size), data.n),
             learning_rate=float(settings.learning_rate),
-            capture=where.type == "cuda" if settings.capture is None else settings.capture,
+            capture=capture,
         )
         self.epochs = int(settings.epochs)
         self.decay = bool(settings.decay)
@@ -284,11 +296,15 @@ class Trainer:
                 self._train_epoch()
                 if callback is not None:
                     spent = time.perf_counter() - begin
-                    left = spent / (self.epoch - first) * (self.epochs - self.epoch)
-                    if (
-                        callback(Progress(self.epoch, self.epochs, spent, left, self.history))
-                        is True
-                    ):
+                    seconds_per_epoch = spent / (self.epoch - first)
+                    progress = Progress(
+                        epoch=self.epoch,
+                        epochs=self.epochs,
+                        seconds=spent,
+                        seconds_left=seconds_per_epoch * (self.epochs - self.epoch),
+                        history=self.history,
+                    )
+                    if callback(progress) is True:
                         break
         return self.trained()
 
@@ -298,9 +314,8 @@ class Trainer:
         seeds = torch.tensor(self.seeds, device=self.lam.device)
         self.step.begin_epoch(random_order(seeds, epoch=self.epoch, n=self.data.n))
         if self.decay:
-            self.step.set_learning_rate(
-                self.step.learning_rate * max(1.0 - self.epoch / self.epochs, 0.0)
-            )
+            remaining = max(1.0 - self.epoch / self.epochs, 0.0)
+            self.step.set_learning_rate(self.step.learning_rate * remaining)
         for number in range(self.step.steps_per_epoch):
             self.step(number, epoch=self.epoch)
         self._record_epoch()
@@ -309,30 +324,30 @@ class Trainer:
     def _record_epoch(self) -> None:
         """Append the epoch to the history, and warn when Z has left the range of its kernel."""
         loss, penalty, metric = self.step.sums / self.data.n
-        ratio = self.step.ratio()
         unknown = torch.full_like(loss, torch.nan)
+        ratio = self.step.ratio()
+        has_kernel = ratio is not None
+        if ratio is None:
+            ratio = unknown
         bandwidth = getattr(self.penalty, "sigma_z", unknown)
-        values = torch.stack(
-            [loss, penalty, unknown if ratio is None else ratio, metric, bandwidth]
-        ).cpu()
+        # One copy from the device for all of them, in the order of COLUMNS.
+        values = torch.stack([loss, penalty, ratio, metric, bandwidth]).cpu()
+        epoch = dict(zip(COLUMNS, values, strict=True))
         self.epoch += 1
         # New tensors: a stack that was returned before keeps its history.
         self.history = {
             name: torch.cat([self.history[name], row.unsqueeze(0).double()])
-            for name, row in zip(COLUMNS, values, strict=True)
+            for name, row in epoch.items()
         }
-        if ratio is not None and not self.escaped:
+        if has_kernel and not self.escaped:
             # Without a penalty (λ = 0) a bandwidth that does not fit Z does no harm.
-            judged = torch.where(self.lam.cpu() > 0, values[2], torch.ones_like(values[2]))
+            judged = torch.where(self.lam.cpu() > 0, epoch["ratio"], 1.0)
             self.escaped = guard(judged, epoch=self.epoch)
 
     def _largest_tensor(self) -> int:
-        """Return the number of elements of the largest tensor of a step: a Gram matrix, or the output of a layer."""
-        return (
-            self.models
-            * self.step.batch_size
-            * max(self.step.batch_size, *self.model.encoder.widths)
-        )
+        """Return the number of elements of a Gram matrix, or of the output of a larger layer."""
+        rows = self.step.batch_size
+        return self.models * rows * max(rows, *self.model.encoder.widths)
 
     def trained(self) -> TrainedStack:
         """Return a copy of the models in their current state."""

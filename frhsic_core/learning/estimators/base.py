@@ -9,6 +9,7 @@ for a sample does not depend on the other samples.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from numbers import Integral, Real
@@ -53,10 +54,14 @@ from frhsic_core.learning.stack import CHUNK, TrainedStack, cpu_threads
 from frhsic_core.learning.trainer import Trainer, TrainingSettings
 
 Attribute = ArrayLike | str | None
+# Training samples, evenly spaced, that show whether a model predicts anything: of the model, and of
+# each model that lam="auto" tried.
+SAMPLES_JUDGED = 10_000
+SAMPLES_OF_OTHERS = 2000
 
 
 class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Base class of the three estimators; ``frhsic_core.learning.FairClassifier`` documents the parameters."""
+    """Base class of the three estimators; :class:`FairClassifier` documents the parameters."""
 
     encoder_: nn.Sequential
     head_: nn.Linear
@@ -110,12 +115,12 @@ class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         self,
         X: Any,
         y: Any,
-        *more: Any,
+        *,
         sensitive_features: Attribute = None,
         sample_weight: Any = None,
         control_features: Attribute = None,
     ) -> Self:
-        """Fit on ``X (n, d)``, classes or numbers ``y (n,)`` and the attribute(s) ``(n,)`` or ``(n, p)``.
+        """Fit on ``X (n, d)``, classes or numbers ``y (n,)`` and attributes ``(n,)`` or ``(n, p)``.
 
         ``sensitive_features`` may also be the name of a column of a DataFrame X, or a list of
         names. The columns stay in X. Samples are matched by position; pandas objects whose labels
@@ -138,55 +143,51 @@ class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         mini-batches that are too small, or ``lam="auto"`` without a useful λ.
         """
         given = read_fit(
-            self, X, y, more, sensitive_features, sample_weight, control_features, **self._checks
+            self,
+            X,
+            y,
+            s=sensitive_features,
+            sample_weight=sample_weight,
+            control=control_features,
+            checks=self._checks,
         )
-        return self._fit(given, *self._target(y, given))
+        target, task = self._target(y, given)
+        return self._fit(given._replace(y=target), task)
 
     def _target(self, y: Any, given: FitInput) -> tuple[np.ndarray, str]:
         """Return the target as numbers, 0 and 1 for classes, and the task."""
         raise NotImplementedError
 
-    def _fit(self, given: FitInput, y: np.ndarray, task: str) -> Self:
-        """Train on checked input; ``y`` is 0 and 1 for a classification, and numbers for a regression."""
-        X, _, s, weights, control, categorical = given
-        if weights is not None:  # samples of weight zero must not even change the scaling
-            kept = weights > 0
-            X, y, weights = X[kept], y[kept], weights[kept]
-            s = None if s is None else s[kept]
-            control = None if control is None else control[kept]
-        if (y == y[0]).all():
-            what = "has one class only" if task == "classification" else f"is constant ({y[0]:g})"
-            raise ValueError(
-                f"y {what} in the {len(y)} sample(s) that count: nothing can be learned from it."
-            )
-        wanted = self.method != "unfair" and self.lam != 0
-        if s is None and wanted:
-            warn_caller(
-                f"sensitive_features is missing: {type(self).__name__}(lam={self.lam!r}) is trained WITHOUT a penalty "
-                "and may depend on the attribute as much as any other model. Pass fit(X, y, sensitive_features=s), or "
-                "use lam=0.",
-                MissingAttributeWarning,
-            )
-        penalized = s is not None and wanted
-        added: dict[str, Any] = {} if control is None else {"condition": "controls"}
-        if categorical:
-            added |= {"attributes": "product", "categorical": categorical}
-        penalty = self._penalty(added) if penalized else make_penalty("unfair")
+    def _fit(self, given: FitInput, task: str) -> Self:
+        """Train on checked input; y is 0 and 1 for a classification, else numbers."""
+        given = given.without_zero_weights()
+        X, y, s, weights, control, _ = given
+        self._require_two_values(y, task)
+        penalized = self._is_penalized(s)
+        penalty = make_penalty("unfair")
+        if penalized:
+            penalty = self._penalty(given)
+        counted = 1.0  # share of the samples of a mini-batch that the penalty uses
+        if penalty.condition == "positives":
+            counted = float(y.mean())
         batch_size = min(int(self.batch_size), len(X))
         seed = seed_of(self.random_state)
-        seen = self._seen(s, weights, task, rows=len(X), seed=seed)
+        seen = self._seen(given, task, seed=seed)
         fitted = slice(None) if seen.all() else seen
         columns = fit_columns(X[fitted], weights)
         numbers = columns_of(X, columns)
         offset, scale = fit_scaling(numbers[fitted], weights)
         x = scaled(numbers, offset, scale)
         target_offset, target_scale = 0.0, 1.0
-        counted = (
-            float(y.mean()) if penalty.condition == "positives" else 1.0
-        )  # share of a mini-batch
         if task == "regression":
             y, target_offset, target_scale = standardized(y, weights)
-        data = _training_data(x, y, s if penalized else None, weights, task, seen=seen)
+        data = TrainingData.from_arrays(
+            torch.from_numpy(x),
+            y,
+            _between_zero_and_one(s, seen) if penalized and s is not None else None,
+            sample_weight=weights,
+            task=task,
+        )
         if control is not None:
             data = replace(data, control=torch.from_numpy(control).unsqueeze(0))
         epochs = number_of_epochs(
@@ -213,47 +214,79 @@ class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             self.certificate_ = self._certificate(x[~seen], s[~seen])
         if path is not None:
             self.lam_ = path.choice.lam
+        elif penalized:
+            self.lam_ = float(self.lam)
         else:
-            self.lam_ = float(self.lam) if penalized else 0.0
-        messages = self._complaints(
+            self.lam_ = 0.0
+        complaints = self._complaints(
             x, y, path, batch_size=batch_size, penalized=penalized, counted=counted
         )
-        for message in filter(None, messages):
-            warn_caller(message, FitWarning)
+        for message in complaints:
+            if message is not None:
+                warn_caller(message, FitWarning)
         return self
 
-    def _seen(
-        self, s: np.ndarray | None, weights: np.ndarray | None, task: str, *, rows: int, seed: int
-    ) -> np.ndarray:
-        """Return which samples may take part in the training in any way, ``(n,)``: all unless a guarantee is wanted."""
+    def _require_two_values(self, y: np.ndarray, task: str) -> None:
+        """Raise ``ValueError`` if all samples that count have the same target."""
+        if (y != y[0]).any():
+            return
+        what = "has one class only" if task == "classification" else f"is constant ({y[0]:g})"
+        raise ValueError(
+            f"y {what} in the {len(y)} sample(s) that count: nothing can be learned from it."
+        )
+
+    def _is_penalized(self, s: np.ndarray | None) -> bool:
+        """Return whether a penalty is used, and warn if it is wanted but has no attribute."""
+        wanted = self.method != "unfair" and self.lam != 0
+        if wanted and s is None:
+            warn_caller(
+                f"sensitive_features is missing: {type(self).__name__}(lam={self.lam!r}) is "
+                "trained WITHOUT a penalty and may depend on the attribute as much as any other "
+                "model. Pass fit(X, y, sensitive_features=s), or use lam=0.",
+                MissingAttributeWarning,
+            )
+        return wanted and s is not None
+
+    def _seen(self, given: FitInput, task: str, *, seed: int) -> np.ndarray:
+        """Return which samples may take part in the training in any way, ``(n,)``.
+
+        These are all samples unless a guarantee is wanted.
+        """
+        s = given.s
+        rows = len(given.y)
         seen = np.ones(rows, dtype=bool)
         selection = LambdaSelection.of(self.selection)
         if selection.rule != "guarantee":
             return seen
         if self.lam != "auto":
             raise ValueError(
-                f"lam is {self.lam}, so all samples train the model, and samples that train a model cannot guarantee "
-                "anything about it. Set lam='auto', which holds samples out, or use gdp_bound with other samples."
+                f"lam is {self.lam}, so all samples train the model, and samples that train a "
+                "model cannot guarantee anything about it. Set lam='auto', which holds samples "
+                "out, or use gdp_bound with other samples."
             )
         if task != "classification" or not hasattr(self, "predict_proba"):
             raise ValueError(
-                f"a {type(self).__name__} has no probabilities: the rule 'guarantee' is for FairClassifier."
+                f"a {type(self).__name__} has no probabilities: the rule 'guarantee' is for "
+                "FairClassifier."
             )
         if s is None or s.shape[1] != 1:
             raise ValueError(
                 "sensitive_features must be one attribute: the rule 'guarantee' is for one."
             )
-        if weights is not None:
+        if given.weights is not None:
             raise ValueError(
-                "sample_weight is given: the bound of the rule 'guarantee' is for samples that count alike."
+                "sample_weight is given: the bound of the rule 'guarantee' is for samples that "
+                "count alike."
             )
-        seen[selection.held_out(rows, random_state=seed)[0].numpy()] = False
+        held, *_ = selection.held_out(rows, random_state=seed)
+        seen[held.numpy()] = False
         return seen
 
     def _certificate(self, x: np.ndarray, s: np.ndarray) -> DependenceBound:
-        """Return the bound on GDP of the probabilities of this model for scaled X that it was not trained on."""
+        """Return the bound on GDP of the probabilities for scaled X that trained no model."""
         selection = LambdaSelection.of(self.selection)
-        scores = torch.sigmoid(torch.from_numpy(self._outputs(x)[1]))
+        _, logits = self._outputs(x)
+        scores = torch.sigmoid(torch.from_numpy(logits))
         return gdp_bound(
             scores, sensitive_features=s, delta=selection.delta, candidates=len(selection.lams)
         )
@@ -261,7 +294,7 @@ class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     def _train(
         self, data: TrainingData, penalty: Penalty, *, seed: int, epochs: int, penalized: bool
     ) -> tuple[TrainedStack, int, LambdaPath | None]:
-        """Return a trained stack, the index of the wanted model in it, and how λ was chosen (if it was)."""
+        """Return a trained stack, the index of the wanted model in it, and how λ was chosen."""
         settings = TrainingSettings(
             epochs=epochs,
             batch_size=int(self.batch_size),
@@ -279,13 +312,17 @@ class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             # A model with a guarantee is kept as it is: after a second training nothing would be
             # known about it.
             final = selection.rule == "guarantee"
-            tried = replace(settings, epochs=epochs if final else -(-epochs // 2))
-            options: dict[str, Any] = {
-                "penalty": penalty,
-                "random_state": seed,
-                "callback": callback,
-            }
-            path = select_lambda(data, selection=selection, settings=tried, **options)
+            tried = settings
+            if not final:
+                tried = replace(settings, epochs=math.ceil(epochs / 2))
+            path = select_lambda(
+                data,
+                selection=selection,
+                penalty=penalty,
+                settings=tried,
+                random_state=seed,
+                callback=callback,
+            )
             if final:
                 return path.stack, path.index, path
             lam = path.choice.lam
@@ -295,11 +332,12 @@ class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     def _keep(self, stack: TrainedStack, index: int) -> None:
         """Keep the networks and the history of one model of a stack."""
         encoder, head = stack.lone(index)
-        if not all(bool(p.isfinite().all()) for p in (*encoder.parameters(), *head.parameters())):
-            raise ValueError(
-                f"the training diverged to NaN at learning_rate={self.learning_rate:g}: use a smaller one, such as "
-                "0.001."
-            )
+        for weight in (*encoder.parameters(), *head.parameters()):
+            if not bool(weight.isfinite().all()):
+                raise ValueError(
+                    f"the training diverged to NaN at learning_rate={self.learning_rate:g}: use a "
+                    "smaller one, such as 0.001."
+                )
         self.encoder_ = encoder.double().cpu()
         self.head_ = head.double().cpu()
         columns = ("loss", "penalty", "ratio", "metric")
@@ -315,7 +353,10 @@ class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         penalized: bool,
         counted: float,
     ) -> Iterator[str | None]:
-        """Yield what is probably wrong with the model; ``counted`` is the share of samples that the penalty uses."""
+        """Yield what is probably wrong with the model, or None.
+
+        ``counted`` is the share of samples that the penalty uses.
+        """
         if penalized:
             yield small_batch(batch_size * counted, batch_size=batch_size)
         if path is not None:
@@ -323,51 +364,71 @@ class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             if self.task_ == "classification" and path.choice.rule == "tradeoff":
                 yield few_of_a_class(path.rarer)
         rate = self.learning_rate
-        steps = -(-len(x) // batch_size)
         short = undertrained(
-            epochs=self.n_epochs_, steps_per_epoch=steps, learning_rate=rate, penalized=penalized
+            epochs=self.n_epochs_,
+            steps_per_epoch=math.ceil(len(x) / batch_size),
+            learning_rate=rate,
+            penalized=penalized,
         )
         yield short
-        if short is None:
-            rows = np.linspace(0, len(x) - 1, min(len(x), 10_000)).astype(int)
-            output = self._outputs(x[rows])[1]
-            tried = (
-                None if path is None else path.stack.output(x[rows[:2000]]).double().cpu().numpy()
-            )
-            classes = hasattr(self, "classes_")
-            flat = constant_prediction(
-                output, classes=classes, tried=tried, lam=self.lam_, learning_rate=rate
-            )
-            yield flat or no_gain(
-                output, y[rows], task=self.task_, lam=self.lam_, learning_rate=rate
-            )
+        if short is not None:
+            return
+        rows = np.linspace(0, len(x) - 1, min(len(x), SAMPLES_JUDGED)).astype(int)
+        _, output = self._outputs(x[rows])
+        tried: np.ndarray | None = None
+        if path is not None:
+            some = x[rows[:SAMPLES_OF_OTHERS]]
+            tried = path.stack.output(some).double().cpu().numpy()
+        flat = constant_prediction(
+            output,
+            classes=hasattr(self, "classes_"),
+            tried=tried,
+            lam=self.lam_,
+            learning_rate=rate,
+        )
+        yield flat
+        if flat is None:
+            yield no_gain(output, y[rows], task=self.task_, lam=self.lam_, learning_rate=rate)
 
-    def _penalty(self, added: dict[str, Any]) -> Penalty:
-        """Return the penalty; ``added`` are settings that the data imply, unless the user has set them."""
-        return make_penalty(self.method, **(added | dict(self.penalty_settings or {})))
+    def _penalty(self, given: FitInput) -> Penalty:
+        """Return the penalty, with settings that the data imply unless the user has set them."""
+        implied: dict[str, Any] = {}
+        if given.control is not None:
+            implied["condition"] = "controls"
+        if given.categorical:
+            implied["attributes"] = "product"
+            implied["categorical"] = given.categorical
+        settings = implied | dict(self.penalty_settings or {})
+        return make_penalty(self.method, **settings)
 
     # Using ----------------------------------------------------------------------------------------
 
     def _forward(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         """Check and scale X; return Z ``(n, d)`` and the head's output ``(n,)``, float64."""
         check_is_fitted(self)
-        return self._outputs(scaled(read_columns(self, X), self.offset_, self.scale_))
+        numbers = read_columns(self, X)
+        return self._outputs(scaled(numbers, self.offset_, self.scale_))
 
     @torch.no_grad()
     def _outputs(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return Z ``(n, d)`` and the head's output ``(n,)`` for scaled X."""
         with cpu_threads(len(x) * max(x.shape[1], *self._layers)):
-            z = torch.cat([self.encoder_(block) for block in torch.from_numpy(x).split(CHUNK)])
-            return z.numpy(), self.head_(z).squeeze(-1).numpy()
+            blocks = torch.from_numpy(x).split(CHUNK)
+            z = torch.cat([self.encoder_(block) for block in blocks])
+            output = self.head_(z).squeeze(-1)
+        return z.numpy(), output.numpy()
 
     def transform(self, X: Any) -> np.ndarray:
         """Return the representation Z, ``(n, widths[-1])``."""
-        return self._forward(X)[0]
+        z, _ = self._forward(X)
+        return z
 
     @property
     def _layers(self) -> tuple[int, ...]:
         """The width of each layer of the encoder."""
-        return self._widths if self.widths is None else tuple(self.widths)
+        if self.widths is None:
+            return self._widths
+        return tuple(self.widths)
 
     @property
     def _n_features_out(self) -> int:
@@ -380,17 +441,8 @@ class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         return tags
 
 
-def _training_data(
-    x: np.ndarray,
-    y: np.ndarray,
-    s: np.ndarray | None,
-    weights: np.ndarray | None,
-    task: str,
-    *,
-    seen: np.ndarray,
-) -> TrainingData:
-    """Return checked arrays as one dataset, with the attributes of the samples ``seen`` scaled to [0, 1]."""
-    if s is not None:
-        width = np.ptp(s[seen], axis=0)
-        s = (s - s[seen].min(0)) / np.where(width > 0, width, 1.0)  # a constant is refused below
-    return TrainingData.from_arrays(torch.from_numpy(x), y, s, sample_weight=weights, task=task)
+def _between_zero_and_one(s: np.ndarray, seen: np.ndarray) -> np.ndarray:
+    """Return the attributes scaled by the least and the largest value of the samples ``seen``."""
+    width = np.ptp(s[seen], axis=0)
+    divisor = np.where(width > 0, width, 1.0)  # a constant is refused later
+    return (s - s[seen].min(0)) / divisor

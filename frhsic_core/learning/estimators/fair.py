@@ -17,8 +17,8 @@ from frhsic_core.learning.estimators.input import LEARNING_RATE, FitInput, favor
 from frhsic_core.learning.rules import LambdaSelection
 
 MANY_CLASSES = (
-    "sklearn.set_config(enable_metadata_routing=True), then "
-    "OneVsRestClassifier(FairClassifier().set_fit_request(sensitive_features=True)).fit(X, y, sensitive_features=s)"
+    "sklearn.set_config(enable_metadata_routing=True), then OneVsRestClassifier(FairClassifier()"
+    ".set_fit_request(sensitive_features=True)).fit(X, y, sensitive_features=s)"
 )
 
 
@@ -45,10 +45,19 @@ class _WithPositiveClass(FairModel):
         # scikit-learn reads the parameters from this signature, so the base class cannot provide
         # it.
         super().__init__(
-            lam, method=method, penalty_settings=penalty_settings, epochs=epochs,
-            batch_size=batch_size, learning_rate=learning_rate, widths=widths, random_state=random_state,
-            device=device, dtype=dtype, selection=selection, verbose=verbose,
-        )  # fmt: skip
+            lam,
+            method=method,
+            penalty_settings=penalty_settings,
+            epochs=epochs,
+            batch_size=batch_size,
+            learning_rate=learning_rate,
+            widths=widths,
+            random_state=random_state,
+            device=device,
+            dtype=dtype,
+            selection=selection,
+            verbose=verbose,
+        )
         self.positive_class = positive_class
 
     def _as_numbers(self, y: Any, given: FitInput, classes: np.ndarray) -> np.ndarray:
@@ -59,12 +68,13 @@ class _WithPositiveClass(FairModel):
 
 
 class FairClassifier(ClassifierMixin, _WithPositiveClass):
-    """A binary classifier whose representation and probabilities depend less on a continuous attribute.
+    """A binary classifier that depends less on a continuous attribute.
 
-    It minimizes cross-entropy + λ · penalty. The default penalty is whitened FRHSIC, the
-    recommended form of :class:`frhsic_core.learning.FRHSIC`: the HSIC of whitened Z, which
-    rescaling, collapsing or shearing Z cannot evade, and that of the logits with a linear kernel.
-    Measure the remaining dependence with :func:`frhsic_core.audit_representation`.
+    Its representation and its probabilities do. It minimizes cross-entropy + λ · penalty. The
+    default penalty is whitened FRHSIC, the recommended form of
+    :class:`frhsic_core.learning.FRHSIC`: the HSIC of whitened Z, which rescaling, collapsing or
+    shearing Z cannot evade, and that of the logits with a linear kernel. Measure the remaining
+    dependence with :func:`frhsic_core.audit_representation`.
 
     Parameters
     ----------
@@ -154,8 +164,10 @@ class FairClassifier(ClassifierMixin, _WithPositiveClass):
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Return the logits of ``classes_[1]``, ``(n,)``."""
-        logits = self._forward(X)[1]
-        return logits if self.positive_class_ == self.classes_[1] else -logits
+        _, logits = self._forward(X)
+        if self.positive_class_ == self.classes_[1]:
+            return logits
+        return -logits
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the probabilities of both classes, ``(n, 2)``."""
@@ -197,7 +209,8 @@ class FairRegressor(RegressorMixin, FairModel):
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the predictions on the scale of y."""
-        return self._forward(X)[1] * self.target_scale_ + self.target_offset_
+        _, output = self._forward(X)
+        return output * self.target_scale_ + self.target_offset_
 
 
 class FairEncoder(_WithPositiveClass):
@@ -213,9 +226,9 @@ class FairEncoder(_WithPositiveClass):
     >>> s = rng.uniform(20, 70, size=400)
     >>> X = np.column_stack([s / 50 + rng.normal(size=400), rng.normal(size=400)])
     >>> y = X.sum(1) > 1
-    >>> encoder = FairEncoder(lam=1.0, epochs=60, learning_rate=1e-2, widths=(16, 4), random_state=0, device="cpu")
+    >>> encoder = FairEncoder(epochs=60, learning_rate=1e-2, random_state=0, device="cpu")
     >>> encoder.fit(X, y, sensitive_features=s).transform(X).shape
-    (400, 4)
+    (400, 8)
     """
 
     _widths = (50, 8)
@@ -223,15 +236,15 @@ class FairEncoder(_WithPositiveClass):
     def _target(self, y: Any, given: FitInput) -> tuple[np.ndarray, str]:
         values = np.unique(given.y)
         if len(values) < 2:
+            value = values.tolist()[0]
             count = "1 sample" if len(given.y) == 1 else f"{len(given.y)} rows"
-            raise ValueError(
-                f"y is constant ({values.tolist()[0]!r}, {count}): nothing can be learned from it."
-            )
+            raise ValueError(f"y is constant ({value!r}, {count}): nothing can be learned from it.")
         if len(values) == 2:
             return self._as_numbers(y, given, values), "classification"
         if self.positive_class is not None:
             raise ValueError(
-                f"positive_class is {self.positive_class!r}, but y has {len(values)} values: leave positive_class out."
+                f"positive_class is {self.positive_class!r}, but y has {len(values)} values: leave "
+                "positive_class out."
             )
         require_numbers(given.y)
         return as_tensor(given.y, name="y").numpy(), "regression"

@@ -24,23 +24,33 @@ FEW_OF_A_CLASS = 30
 FEWEST_ROWS = 16  # with fewer samples in a mini-batch a measure of dependence is mostly noise
 LARGE_RATE = 0.1  # learning rate of Adam at which one step undoes what was learned
 
+LARGER_LAMBDAS = (
+    "Pass larger values as selection={'lams': ...}, use the rule 'tradeoff', or set lam to a "
+    "number."
+)
+ROUND_S = (
+    "Most samples have a value of S of their own, so hardly any λ can meet this: round S to fewer "
+    "values, or use the rule 'tradeoff'."
+)
+
 
 def is_constant(output: np.ndarray, *, classes: bool) -> np.ndarray:
-    """Return whether outputs ``(..., n)`` have no spread or, for a classifier, give one class for all samples."""
+    """Return whether outputs ``(..., n)`` have no spread or, as logits, give one class alone."""
     flat = output.std(-1) < FLAT
-    return flat | (output > 0).all(-1) | (output <= 0).all(-1) if classes else flat
+    if not classes:
+        return flat
+    return flat | (output > 0).all(-1) | (output <= 0).all(-1)
 
 
 def _advice(lam: float, learning_rate: float) -> str:
+    """Return what to try when a model has learned nothing."""
     if learning_rate >= LARGE_RATE:
         return (
             f"a smaller learning_rate ({learning_rate:g} is large for Adam; the default is 0.005)"
         )
-    return (
-        "a lower lam (such as a tenth of it), or more epochs"
-        if lam > 0
-        else "more epochs, or a larger learning_rate"
-    )
+    if lam > 0:
+        return "a lower lam (such as a tenth of it), or more epochs"
+    return "more epochs, or a larger learning_rate"
 
 
 def constant_prediction(
@@ -57,14 +67,16 @@ def constant_prediction(
     if classes:
         low, high = expit([output.min(), output.max()])
         what = f"one class for every training sample (probabilities from {low:.2f} to {high:.2f})"
+        last = " For a rare class, look at the probabilities instead."
     else:
-        what = f"almost one value for every training sample (a standard deviation of {output.std():.1g})"
-    alike = tried is not None and is_constant(tried, classes=classes).all()
-    others = ", and so does the model of every other λ that was tried" if alike else ""
-    rare = " For a rare class, look at the probabilities instead." if classes else ""
-    return (
-        f"the model (λ = {lam:g}) predicts {what}{others}. Try {_advice(lam, learning_rate)}.{rare}"
-    )
+        spread = output.std()
+        what = f"almost one value for every training sample (a standard deviation of {spread:.1g})"
+        last = ""
+    others = ""
+    if tried is not None and is_constant(tried, classes=classes).all():
+        others = ", and so does the model of every other λ that was tried"
+    advice = _advice(lam, learning_rate)
+    return f"the model (λ = {lam:g}) predicts {what}{others}. Try {advice}.{last}"
 
 
 def no_gain(
@@ -89,11 +101,14 @@ def no_gain(
         own = (y - output) ** 2
         shown = f"R² {1 - own.mean() / max(constant.mean(), 1e-300):.3f}"
     saved = constant - own
-    if saved.mean() > max(CHANCE * saved.std() / np.sqrt(len(saved)), LEAST_GAIN * constant.mean()):
+    by_chance = CHANCE * saved.std() / np.sqrt(len(saved))
+    too_little = LEAST_GAIN * constant.mean()
+    if saved.mean() > max(by_chance, too_little):
         return None
     return (
-        f"the model (λ = {lam:g}) is no better than a constant on its own training samples ({shown}), so its low "
-        f"dependence on the attribute means nothing. Try {_advice(lam, learning_rate)}."
+        f"the model (λ = {lam:g}) is no better than a constant on its own training samples "
+        f"({shown}), so its low dependence on the attribute means nothing. Try "
+        f"{_advice(lam, learning_rate)}."
     )
 
 
@@ -101,15 +116,20 @@ def undertrained(
     *, epochs: int, steps_per_epoch: int, learning_rate: float, penalized: bool
 ) -> str | None:
     """Report that steps × learning rate is below 1, or without a penalty below 0.3."""
+    if penalized:
+        least = SHORT_PENALIZED
+        looks = " and looks fairer than it will be"
+    else:
+        least = SHORT_UNPENALIZED
+        looks = ""
     steps = epochs * steps_per_epoch
-    least = SHORT_PENALIZED if penalized else SHORT_UNPENALIZED
     if steps * learning_rate >= least:
         return None
     needed = int(np.ceil(least / (learning_rate * steps_per_epoch)))
-    looks = " and looks fairer than it will be" if penalized else ""
     return (
-        f"{steps} steps with learning rate {learning_rate:g} are too few: the model is hardly trained{looks}. Use "
-        f"epochs={needed} or more ({needed * steps_per_epoch} steps), or epochs='auto'."
+        f"{steps} steps with learning rate {learning_rate:g} are too few: the model is hardly "
+        f"trained{looks}. Use epochs={needed} or more ({needed * steps_per_epoch} steps), or "
+        "epochs='auto'."
     )
 
 
@@ -118,8 +138,8 @@ def small_batch(rows: float, *, batch_size: int) -> str | None:
     if rows >= FEWEST_ROWS:
         return None
     return (
-        f"with batch_size={batch_size} the penalty uses about {rows:.2g} samples of a mini-batch, and below "
-        f"{FEWEST_ROWS} it is mostly noise. Use 128 or more if there are enough samples."
+        f"with batch_size={batch_size} the penalty uses about {rows:.2g} samples of a mini-batch, "
+        f"and below {FEWEST_ROWS} it is mostly noise. Use 128 or more if there are enough samples."
     )
 
 
@@ -128,24 +148,26 @@ def few_of_a_class(rarer: int) -> str | None:
     if rarer >= FEW_OF_A_CLASS:
         return None
     return (
-        f"lam='auto' judged the models on samples of which {rarer} belong to the rarer class, and with "
-        f"fewer than {FEW_OF_A_CLASS} their performance is mostly chance. Use more samples, or set lam to "
-        "a number."
+        f"lam='auto' judged the models on samples of which {rarer} belong to the rarer class, and "
+        f"with fewer than {FEW_OF_A_CLASS} their performance is mostly chance. Use more samples, "
+        "or set lam to a number."
     )
 
 
 def unwanted_choice(choice: Any, certificate: Any) -> str | None:
     """Report that ``lam="auto"`` met no rule, or chose zero."""
     if not choice.satisfied:
-        advice = "Pass larger values as selection={'lams': ...}, use the rule 'tradeoff', or set lam to a number."
+        advice = LARGER_LAMBDAS
         if certificate is not None and certificate.own_values:
-            advice = "Most samples have a value of S of their own, so hardly any λ can meet this: round S to fewer "
-            advice += "values, or use the rule 'tradeoff'."
-        return f"lam='auto' took λ = {choice.lam:g} although {choice.reason}. {advice} See lambda_choice_.table."
+            advice = ROUND_S
+        return (
+            f"lam='auto' took λ = {choice.lam:g} although {choice.reason}. {advice} See "
+            "lambda_choice_.table."
+        )
     if choice.lam == 0 and choice.rule != "guarantee":
         return (
-            "lam='auto' chose λ = 0, which means no penalty: every larger λ of the grid cost too much performance on "
-            "the validation samples (see lambda_choice_.table). Set lam to a number, use more samples or epochs, or "
-            "pass a larger selection={'tolerance': ...}."
+            "lam='auto' chose λ = 0, which means no penalty: every larger λ of the grid cost too "
+            "much performance on the validation samples (see lambda_choice_.table). Set lam to a "
+            "number, use more samples or epochs, or pass a larger selection={'tolerance': ...}."
         )
     return None

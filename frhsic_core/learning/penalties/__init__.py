@@ -1,29 +1,32 @@
-"""FRHSIC and the methods it is compared with, as penalties with one interface, by key and protocol.
+"""FRHSIC and the methods it is compared with, as penalties with one interface.
 
 The settings of each protocol are rows of ``frhsic_core.registry.METHODS``. For the methods of the
-paper they mean:
+paper ``"text"`` and ``"reference"`` mean:
 
-============  ==========================================
-===================================================== method        ``"text"``
-``"reference"`` ============  ==========================================
-===================================================== encoder       SELU after both layers
-SELU after the first layer only frhsic        biased; σ_S over the training rows; σ_Z     biased;
-σ_S over the first 1,000 rows; σ_Z at every
-              on one batch every 20 epochs                batch of epochs 0, 20, ..., frozen in
-              between
-frem          MMD² averaged (the appendix), Z scaled to   MMD averaged, raw Z, σ_Z = 1, γ = 0.5, 32
-anchors
-              [0, 1], σ_Z = 1, γ = 0.5, 32 anchors
-reg_gdp       30 points over the training range of S,     30 points over the batch's range of S,
-bandwidth 0.2
-              bandwidth 0.2
-adv           the HGR adversary of Grari et al.           an adversary that predicts S, mean squared
-error laftr         four quartiles, cross-entropy               the same mmd_binned    ten
-equal-width bins, kernel MMD² of every  ten quantile bins, squared distance of each bin's mean
-              pair, Z scaled to [0, 1], σ_Z = 1           of Z from the batch's mean
-dcor          unbiased squared distance correlation       biased squared distance covariance unfair
-no penalty                                  no penalty ============
-==========================================  =====================================================
+encoder
+    *text:* SELU after both layers. *reference:* SELU after the first layer only.
+frhsic
+    Biased HSIC in both. *text:* σ_S over the training rows, σ_Z on one batch every 20 epochs.
+    *reference:* σ_S over the first 1,000 rows, σ_Z at every batch of epochs 0, 20, ..., frozen in
+    between.
+frem
+    σ_Z = 1, γ = 0.5 and 32 anchors in both. *text:* MMD² averaged (the appendix), Z scaled to
+    [0, 1]. *reference:* MMD averaged, raw Z.
+reg_gdp
+    30 points and bandwidth 0.2 in both. *text:* over the training range of S. *reference:* over the
+    range of S in the batch.
+adv
+    *text:* the HGR adversary of Grari et al. *reference:* an adversary that predicts S, mean
+    squared error.
+laftr
+    Four quartiles and cross-entropy in both.
+mmd_binned
+    *text:* ten equal-width bins, kernel MMD² of every pair, Z scaled to [0, 1], σ_Z = 1.
+    *reference:* ten quantile bins, squared distance of each bin's mean of Z from the batch's mean.
+dcor
+    *text:* unbiased squared distance correlation. *reference:* biased squared distance covariance.
+unfair
+    No penalty.
 
 ``"recommended"`` differs from ``"text"`` in FRHSIC (Z whitened in the batch, a moving average of
 the bandwidth, and a term on the head's output; see :class:`frhsic_core.learning.FRHSIC` for the
@@ -49,9 +52,22 @@ from frhsic_core.learning.penalties.reg_gdp import RegGDP
 from frhsic_core.learning.penalties.scaling import whiten
 
 __all__ = [
-    "ADV", "FREM", "FRHSIC", "LAFTR", "METHODS", "PROTOCOLS", "DCor", "KernelPenalty", "MMDBinned", "Penalty", "RegGDP",
-    "Unfair", "architecture", "make_penalty", "whiten",
-]  # fmt: skip
+    "ADV",
+    "FREM",
+    "FRHSIC",
+    "LAFTR",
+    "METHODS",
+    "PROTOCOLS",
+    "DCor",
+    "KernelPenalty",
+    "MMDBinned",
+    "Penalty",
+    "RegGDP",
+    "Unfair",
+    "architecture",
+    "make_penalty",
+    "whiten",
+]
 
 METHODS = tuple(registry.METHODS)
 PROTOCOLS = tuple(registry.PROTOCOLS)
@@ -74,8 +90,9 @@ def make_penalty(method: str, *, protocol: str = "recommended", **settings: Any)
     >>> make_penalty("frhsic", protocol="reference").estimator
     'biased'
     """
-    row = registry.METHODS[one_of("method", method, registry.METHODS)]
+    one_of("method", method, registry.METHODS)
     one_of("protocol", protocol, registry.PROTOCOLS)
+    row = registry.METHODS[method]
     build = resolve_name(row.penalty)
     known = inspect.signature(build).parameters
     unknown = [name for name in settings if name not in known]
@@ -83,9 +100,11 @@ def make_penalty(method: str, *, protocol: str = "recommended", **settings: Any)
         raise ValueError(
             f"the penalty of {method!r} has no {unknown}: choose from {', '.join(known)}."
         )
-    return build(**{**row.settings.get(protocol, {}), **settings})
+    of_protocol = row.settings.get(protocol, {})
+    return build(**{**of_protocol, **settings})
 
 
 def architecture(protocol: str) -> dict[str, Any]:
     """Return the arguments of the encoder that a protocol sets."""
-    return {"activate_output": registry.PROTOCOLS[one_of("protocol", protocol, registry.PROTOCOLS)]}
+    one_of("protocol", protocol, registry.PROTOCOLS)
+    return {"activate_output": registry.PROTOCOLS[protocol]}

@@ -51,9 +51,10 @@ class ADV(Penalty):
 
     def prepare(self, setup: Setup) -> None:
         attributes = setup.data.attributes
-        out = attributes if self.adversary == "mse" else 1
-        self.reader = _network(setup, (setup.representation, self.hidden, out))
-        if self.adversary == "hgr":
+        if self.adversary == "mse":
+            self.reader = _network(setup, (setup.representation, self.hidden, attributes))
+        else:
+            self.reader = _network(setup, (setup.representation, self.hidden, 1))
             self.witness = _network(setup, (attributes, self.hidden, 1))
             for network in (self.reader, self.witness):
                 # Standardizing leaves some directions without a gradient (a shift of the output) or
@@ -66,12 +67,13 @@ class ADV(Penalty):
     def forward(self, batch: Batch, *, refresh: bool = False) -> Tensor:
         weights, enough = self.row_weights(batch)
         if self.adversary == "mse":
-            value = -weighted_mean((self.reader(batch.z) - batch.s).square().mean(-1), weights)
+            error = (self.reader(batch.z) - batch.s).square().mean(-1)
+            value = -weighted_mean(error, weights)
         else:
             f = _standardized(self.reader(batch.z.double()).squeeze(-1), weights)
             g = _standardized(self.witness(batch.s.double()).squeeze(-1), weights)
             value = weighted_mean(f * g, weights).to(batch.z.dtype)
-        return value if enough is None else value * enough
+        return _where_enough(value, enough)
 
 
 class LAFTR(Penalty):
@@ -106,16 +108,23 @@ class LAFTR(Penalty):
     def prepare(self, setup: Setup) -> None:
         labels = bin_rows(setup.s, bins=self.bins)
         self.register_buffer("labels", labels.flatten(0, 1), persistent=False)
-        self.reader = _network(
-            setup, (setup.representation, self.hidden, self.bins * setup.data.attributes)
-        )
+        outputs = self.bins * setup.data.attributes
+        self.reader = _network(setup, (setup.representation, self.hidden, outputs))
 
     def forward(self, batch: Batch, *, refresh: bool = False) -> Tensor:
         weights, enough = self.row_weights(batch)
-        logits = self.reader(batch.z).unflatten(-1, (-1, self.bins)).log_softmax(-1)
-        score = logits.gather(-1, self.labels[batch.rows].unsqueeze(-1)).squeeze(-1).sum(-1)
-        value = weighted_mean(score, weights)
-        return value if enough is None else value * enough
+        logits = self.reader(batch.z).unflatten(-1, (-1, self.bins))
+        labels = self.labels[batch.rows].unsqueeze(-1)
+        of_each_attribute = logits.log_softmax(-1).gather(-1, labels).squeeze(-1)
+        value = weighted_mean(of_each_attribute.sum(-1), weights)
+        return _where_enough(value, enough)
+
+
+def _where_enough(value: Tensor, enough: Tensor | None) -> Tensor:
+    """Set the penalty to zero for the models in whose batch too few rows count."""
+    if enough is None:
+        return value
+    return value * enough
 
 
 def _standardized(value: Tensor, weights: Tensor | None) -> Tensor:

@@ -1,4 +1,4 @@
-"""The interface between a penalty and the training loop, and the kernel on Z that some share, with its bandwidth.
+"""The interface between a penalty and the training loop, and the kernel on Z that some share.
 
 Z moves while the encoder learns. A kernel whose bandwidth does not follow can be evaded by
 rescaling Z: far beyond the bandwidth all pairs are equally different for the kernel, and a Gaussian
@@ -76,8 +76,11 @@ class BandwidthPolicy:
 
     def refreshes(self, epoch: int, step: int) -> bool:
         """Return whether step ``step`` of epoch ``epoch`` recomputes σ_Z."""
-        due = epoch == 0 if self.epochs is None else epoch % self.epochs == 0
-        return due and (step == 0 or not self.first_batch)
+        if self.first_batch and step > 0:
+            return False
+        if self.epochs is None:
+            return epoch == 0
+        return epoch % self.epochs == 0
 
     def update(self, old: Tensor, z: Tensor, *, exponents: Tensor | None = None) -> Tensor:
         """Return the new σ_Z ``(models,)`` from the batch; ``old`` is zero before the first time.
@@ -87,28 +90,24 @@ class BandwidthPolicy:
         """
         if self.value is not None:
             return torch.full_like(old, self.value)
-        points = self.max_points
-        fits = (
-            exponents is None
-            and points is not None
-            and points <= 128
-            and z.shape[-2] > 1
-            and not self.added
-        )
-        if fits and can_fuse_batch(z):
-            return fused_batch_median(z, old, max_points=points or 0, rate=self.rate)
-        new = batch_median(z, points, exponents=exponents)
+        if exponents is None and self._fuses(z):
+            return fused_batch_median(z, old, max_points=self.max_points or 0, rate=self.rate)
+        new = batch_median(z, self.max_points, exponents=exponents)
         if self.added:
             new = new + self.added
         if self.rate == 1:
             return new
         mixed = torch.lerp(old, new, self.rate)
         # To look at the old values costs nothing on a CPU, and on a GPU it would wait for them.
-        return (
-            mixed
-            if old.device.type == "cpu" and min(old.tolist()) > 0
-            else torch.where(old > 0, mixed, new)
-        )
+        if old.device.type == "cpu" and min(old.tolist()) > 0:
+            return mixed
+        return torch.where(old > 0, mixed, new)
+
+    def _fuses(self, z: Tensor) -> bool:
+        """Return whether the fused kernels compute the median: of at most 128 rows, on a GPU."""
+        if self.max_points is None or self.max_points > 128 or self.added:
+            return False
+        return z.shape[-2] > 1 and can_fuse_batch(z)
 
 
 _POLICIES: dict[str, BandwidthPolicy] = {
@@ -136,25 +135,28 @@ def resolve_policy(policy: BandwidthPolicy | str | float) -> BandwidthPolicy:
         return policy
     if isinstance(policy, str):
         if policy not in _POLICIES:
-            raise ValueError(
-                f"bandwidth is {policy!r}: choose one of {', '.join(map(repr, _POLICIES))} or a number."
-            )
+            choices = ", ".join(map(repr, _POLICIES))
+            raise ValueError(f"bandwidth is {policy!r}: choose one of {choices} or a number.")
         return _POLICIES[policy]
     return replace(_POLICIES["fixed"], value=float(policy))
 
 
 def guard(ratio: Tensor, *, epoch: int) -> bool:
-    """Warn (:class:`EscapeWarning`) and return True when a ratio median(|z − z'|)/σ_Z lies outside [1/3, 3]."""
+    """Warn and return True when a ratio median(|z − z'|)/σ_Z lies outside [1/3, 3]."""
     escaped = (ratio > ESCAPE) | (ratio < 1 / ESCAPE)
     if not bool(escaped.any()):
         return False
     models = escaped.nonzero().flatten().tolist()
-    worst = ratio[escaped][(ratio[escaped].log().abs()).argmax()].item()
-    shown = ", ".join(map(str, models[:5])) + (", …" if len(models) > 5 else "")
+    outside = ratio[escaped]
+    worst = outside[outside.log().abs().argmax()].item()
+    shown = ", ".join(map(str, models[:5]))
+    if len(models) > 5:
+        shown += ", …"
     warnings.warn(
-        f"epoch {epoch}: Z has escaped its kernel in {len(models)} of {ratio.numel()} models ({shown}): the median "
-        f"distance is {worst:.2g} bandwidths (1/3 to 3 is safe). The penalty no longer measures dependence there; use "
-        "bandwidth='every_batch', and audit Z with a scale-free measure.",
+        f"epoch {epoch}: Z has escaped its kernel in {len(models)} of {ratio.numel()} models "
+        f"({shown}): the median distance is {worst:.2g} bandwidths (1/3 to 3 is safe). The penalty "
+        "no longer measures dependence there; use bandwidth='every_batch', and audit Z with a "
+        "scale-free measure.",
         EscapeWarning,
         stacklevel=2,
     )
@@ -199,12 +201,12 @@ class Setup:
 
 
 class Penalty(nn.Module):
-    """A penalty on the dependence of Z (or of the head's output) on S: ``batch -> (models,)``, differentiable.
+    """A penalty on the dependence of Z, or of the head's output, on S.
 
-    Subclasses override :meth:`forward` or, if gradients are known, :meth:`terms`; and
-    :meth:`prepare` if something is fitted to the training data. State that changes is a buffer or a
-    parameter. A step must not wait for the device and must not use Python's random numbers, because
-    it is captured once and replayed.
+    It is a differentiable function ``batch -> (models,)``. Subclasses override :meth:`forward` or,
+    if gradients are known, :meth:`terms`; and :meth:`prepare` if something is fitted to the
+    training data. State that changes is a buffer or a parameter. A step must not wait for the
+    device and must not use Python's random numbers, because it is captured once and replayed.
 
     Parameters
     ----------
@@ -224,8 +226,9 @@ class Penalty(nn.Module):
     def __init__(self, *, condition: str | None = None, minimum_rows: int = 4) -> None:
         super().__init__()
         if condition not in self.conditions:
+            choices = ", ".join(map(repr, self.conditions))
             raise ValueError(
-                f"condition is {condition!r}: choose one of {', '.join(map(repr, self.conditions))} for {self.key!r}."
+                f"condition is {condition!r}: choose one of {choices} for {self.key!r}."
             )
         self.condition = condition
         self.minimum_rows = minimum_rows
@@ -239,7 +242,7 @@ class Penalty(nn.Module):
         generators: Sequence[torch.Generator],
         representation: int,
     ) -> None:
-        """Check the settings against the data, then ``prepare``; the parameters are those of ``Setup``."""
+        """Check the settings against the data, then ``prepare`` with a ``Setup`` of them."""
         self.weighted = data.sample_weight is not None
         if self.condition == "positives" and data.task != "classification":
             raise ValueError(
@@ -251,25 +254,31 @@ class Penalty(nn.Module):
         """Create and fit what the penalty keeps; by default nothing."""
 
     def forward(self, batch: Batch, *, refresh: bool = False) -> Tensor:
-        """Return the penalty of each model, by default the sum of all terms; ``refresh`` renews a bandwidth."""
-        terms = [*self.output_terms(batch), *self.terms(batch, refresh=refresh)]
-        parts = [
-            term.differentiable() if isinstance(term, GradientTerm) else term for term in terms
-        ]
-        return sum(parts[1:], parts[0]) if parts else batch.z.new_zeros(batch.z.shape[0])
+        """Return the penalty of each model, by default the sum of all terms.
+
+        ``refresh`` renews a bandwidth first.
+        """
+        total: Tensor | None = None
+        for term in (*self.output_terms(batch), *self.terms(batch, refresh=refresh)):
+            value = term.differentiable() if isinstance(term, GradientTerm) else term
+            total = value if total is None else total + value
+        if total is None:
+            return batch.z.new_zeros(batch.z.shape[0])
+        return total
 
     def terms(self, batch: Batch, *, refresh: bool = False) -> Iterable[GradientTerm | Tensor]:
-        """Return the terms of the penalty as a training step uses them; by default one, ``forward`` itself."""
+        """Return the terms as a training step uses them; by default one, ``forward`` itself."""
         return [self(batch, refresh=refresh)]
 
     def output_terms(self, batch: Batch) -> list[GradientTerm]:
-        """Return terms of the head's output, if any, that a GPU should compute beside ``terms``, not among them."""
+        """Return terms of the head's output that a GPU should compute beside ``terms``."""
         return []
 
     def adversary_loss(self, batch: Batch) -> Tensor:
-        """Return the loss ``(models,)`` that an adversary (the parameters of a penalty) minimizes on detached Z.
+        """Return the loss ``(models,)`` that an adversary minimizes on detached Z.
 
-        By default the game is zero-sum: what the encoder minimizes is what the adversary maximizes.
+        The adversary is the parameters of the penalty. By default the game is zero-sum: what the
+        encoder minimizes is what the adversary maximizes.
         """
         return -self(batch)
 
@@ -290,31 +299,39 @@ class Penalty(nn.Module):
         return None
 
     def row_weights(self, batch: Batch) -> tuple[Tensor | None, Tensor | None]:
-        """Return weights that sum to one (None if equal), and whether enough rows count, ``(models,)``."""
+        """Return weights that sum to one, and whether enough rows count, ``(models,)``.
+
+        The first is None if all rows count alike, the second if there is no condition.
+        """
         weights = batch.weights
         if self.condition != "positives":
-            return (None if weights is None else _normalized(weights)), None
+            if weights is None:
+                return None, None
+            return _normalized(weights), None
         kept = (batch.y > 0.5).to(batch.z.dtype)
         enough = kept.sum(-1) >= self.minimum_rows
-        return _normalized(kept if weights is None else kept * weights), enough
+        if weights is not None:
+            kept = kept * weights
+        return _normalized(kept), enough
 
     def extra_repr(self) -> str:
-        return "" if self.condition is None else f"condition={self.condition!r}"
+        if self.condition is None:
+            return ""
+        return f"condition={self.condition!r}"
 
     def settings(self) -> dict[str, object]:
         """Return the public settings in words, for records."""
         kinds = str | int | float | tuple | BandwidthPolicy | None
-        given = {
-            name: value for name, value in sorted(vars(self).items()) if isinstance(value, kinds)
-        }
-        return {
-            name: repr(value)
-            for name, value in given.items()
-            if not name.startswith("_") and name != "training"
-        }
+        found: dict[str, object] = {}
+        for name, value in sorted(vars(self).items()):
+            public = not name.startswith("_") and name != "training"
+            if public and isinstance(value, kinds):
+                found[name] = repr(value)
+        return found
 
 
 def _normalized(weights: Tensor) -> Tensor:
+    """Return the weights divided by their sum; all zero where none is positive."""
     return weights / weights.sum(-1, keepdim=True).clamp_min(1e-30)
 
 
@@ -334,10 +351,13 @@ def counted(
     """Set the terms to zero for the models in whose batch too few rows count."""
     if enough is None:
         return terms
-    return [
-        t.times(enough.to(t.value.dtype)) if isinstance(t, GradientTerm) else t * enough
-        for t in terms
-    ]
+    found: list[GradientTerm | Tensor] = []
+    for term in terms:
+        if isinstance(term, GradientTerm):
+            found.append(term.times(enough.to(term.value.dtype)))
+        else:
+            found.append(term * enough)
+    return found
 
 
 class KernelPenalty(Penalty):
@@ -374,22 +394,24 @@ class KernelPenalty(Penalty):
 
     def prepare(self, setup: Setup) -> None:
         self.register_buffer("sigma_z", setup.data.x.new_zeros(setup.models))
-        d, whitens = setup.representation, self.scale == "whiten"
-        eye = torch.eye(d, dtype=torch.float64, device=setup.data.x.device) if whitens else None
+        eye: Tensor | None = None
+        if self.scale == "whiten":
+            device = setup.data.x.device
+            eye = torch.eye(setup.representation, dtype=torch.float64, device=device)
         self.register_buffer("eye", eye, persistent=False)
 
     def scaled(self, z: Tensor, weights: Tensor | None = None) -> Tensor:
-        """Return Z scaled by ``scale``, with the rows that count; mean and variance are weighted."""
+        """Return Z scaled by ``scale`` with the mean, variance or range of the rows that count."""
         if self.scale == "standardize":
-            return standardized(z, weights)[0]
+            rows, _ = standardized(z, weights)
+            return rows
         if self.scale == "whiten":
             return whiten(z, weights)
         if self.scale == "minmax":
-            low, high = (
-                end.mT
-                for end in counted_range(z.mT, None if weights is None else weights.unsqueeze(-2))
-            )
-            return (z - low) / (high - low + 1e-6)
+            of_columns = None if weights is None else weights.unsqueeze(-2)
+            low, high = counted_range(z.mT, of_columns)
+            width = (high - low + 1e-6).mT  # the constant keeps a column that does not vary at zero
+            return (z - low.mT) / width
         return z
 
     def frame(self, z: Tensor, weights: Tensor | None = None) -> Frame:
@@ -452,5 +474,7 @@ class KernelPenalty(Penalty):
     def ratio(
         self, z: Tensor, weights: Tensor | None = None, *, sigma: Tensor | None = None
     ) -> Tensor | None:
+        if sigma is None:
+            sigma = self.sigma_z
         median = batch_median(self.scaled(z, weights), None)
-        return median / (self.sigma_z if sigma is None else sigma).clamp_min(1e-30)
+        return median / sigma.clamp_min(1e-30)

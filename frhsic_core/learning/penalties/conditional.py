@@ -1,10 +1,10 @@
-"""Penalties given a third variable: equalized odds (``"labels"``), and given control features (``"controls"``).
+"""Penalties given a third variable: equalized odds, and given control features.
 
-The penalty is HSIC(Z, S | C) of ``joint.given`` on the mini-batch. C is the target y or the
-control features. Labels and discrete controls form groups, which count by their share of the batch.
-For a continuous C (the target of a regression, or a continuous control feature) features of Z and S
-are regressed on C within the batch: Z changes with every step, so a regression on older values
-would not follow it.
+The penalty is HSIC(Z, S | C) of ``joint.given`` on the mini-batch. C is the target y (``"labels"``)
+or the control features (``"controls"``). Labels and discrete controls form groups, which count by
+their share of the batch. For a continuous C (the target of a regression, or a continuous control
+feature) features of Z and S are regressed on C within the batch: Z changes with every step, so a
+regression on older values would not follow it.
 
 A table of C for all training samples is prepared once. A step looks up its rows, so that it does
 not wait for the device and can be captured.
@@ -45,10 +45,9 @@ def prepare_given(condition: str, data: TrainingData) -> GivenRows:
     """Return C, the target or the control features, for all training samples."""
     if condition == "labels":
         y = data.y.detach().cpu()
-        found = [
-            read_given(values.long() if data.task == "classification" else values, data.n)
-            for values in y
-        ]
+        if data.task == "classification":
+            y = y.long()
+        found = [read_given(values, data.n) for values in y]
     elif data.control is None:
         raise ValueError(
             "condition='controls' needs control features: pass control_features=... to fit."
@@ -59,7 +58,7 @@ def prepare_given(condition: str, data: TrainingData) -> GivenRows:
 
 
 class GivenRows(nn.Module):
-    """C of the samples of all datasets, one after another: the group, or the features of a regression.
+    """C of the samples of all datasets: the group, or the features of a regression.
 
     Parameters
     ----------
@@ -80,10 +79,12 @@ class GivenRows(nn.Module):
         )
         if self.discrete:
             return
-        scores, features = [], []
+        scores = []
+        features = []
         for given in datasets:
             kernel = given_kernel(given.rows, mixed=given.mixed)
-            features.append(landmark_features(kernel, given.rows, GIVEN_FEATURES)(given.rows))
+            features_of = landmark_features(kernel, given.rows, GIVEN_FEATURES)
+            features.append(features_of(given.rows))
             # In units of the bandwidth, so that one kernel serves all datasets.
             scores.append(given.numbers / kernel.gaussian.bandwidth)
         self.register_buffer("scores", torch.cat(scores), persistent=False)
@@ -94,7 +95,8 @@ class GivenRows(nn.Module):
         codes = self.codes[batch.rows]
         if self.discrete:
             return group_operator(codes, weights, minimum_rows=minimum_rows)
-        rows = torch.cat([self.scores[batch.rows], codes.unsqueeze(-1).to(self.scores.dtype)], -1)
+        scores = self.scores[batch.rows]
+        rows = torch.cat([scores, codes.unsqueeze(-1).to(scores.dtype)], -1)
         local = GivenKernel(Gaussian(1.0), self.mixed)(rows)
         return smooth_operator(self.features[batch.rows], local, weights)
 
@@ -108,12 +110,13 @@ def conditional_terms(
     normalized: bool,
     output_weight: float = 1.0,
 ) -> list[GradientTerm | Tensor]:
-    """Return the terms of the penalty: for each Gram matrix of S, one on Z and one on the output, where given."""
+    """Return the terms for each Gram matrix of S: one on Z and one on the output, where given."""
     terms: list[GradientTerm | Tensor] = []
     for gram in grams:
         function = statistic(gram, normalized=normalized, operator=operator)
         if scaled_z is not None:
-            terms.append(gram_term(*scaled_z, function))
+            z, kernel_z = scaled_z
+            terms.append(gram_term(z, kernel_z, function))
         if output is not None:
             terms.append(output_weight * _on_output(operator, gram, output, normalized=normalized))
     return terms

@@ -54,6 +54,8 @@ class DCor(Penalty):
         elif batch.z.shape[-2] < 4:
             return [0.0 * batch.z.sum((-2, -1))]  # fewer than four rows define no unbiased estimate
         else:
-            mask = None if weights is None else (weights > 0).to(batch.z.dtype)
+            mask: Tensor | None = None
+            if weights is not None:
+                mask = (weights > 0).to(batch.z.dtype)
             function = statistic(distances, normalized=True, estimator="unbiased", row_weights=mask)
         return counted([gram_term(batch.z, ExpandedDistance(), function, factor=factor)], enough)

@@ -89,15 +89,19 @@ class FREM(KernelPenalty):
         m = z.shape[-2]
         if m < 2:
             return [0.0 * z.sum((-2, -1))]  # one row has no neighbour to be compared with
-        count = m if self.anchors is None else min(self.anchors, m)
-        rows = None if count == m else torch.arange(count, device=z.device)
+        count = m
+        rows: Tensor | None = None  # all of them
+        if self.anchors is not None and self.anchors < m:
+            count = self.anchors
+            rows = torch.arange(count, device=z.device)
         local, partner = leave_one_out_at(rows, batch.s, self.smoothing, weights)
-        marginal = z.new_full((1, 1, m), 1.0 / m) if weights is None else weights.unsqueeze(-2)
-        contrast = (local - marginal) * partner
         if weights is None:
+            marginal = z.new_full((1, 1, m), 1.0 / m)
             share = z.new_full((1, count), 1.0 / count)
         else:
-            share = weights[..., :count]
-            share = share / share.sum(-1, keepdim=True).clamp_min(1e-30)
+            marginal = weights.unsqueeze(-2)
+            of_anchors = weights[..., :count]
+            share = of_anchors / of_anchors.sum(-1, keepdim=True).clamp_min(1e-30)
+        contrast = (local - marginal) * partner
         function = _mean_mmd(contrast, share, power=self.power)
         return counted([gram_term(z, Gaussian(sigma), function)], enough)

@@ -71,7 +71,7 @@ def _attribute_bandwidth(s: Tensor, rule: str | float) -> Tensor:
 
 
 class FRHSIC(KernelPenalty):
-    r"""HSIC between Z and S on the mini-batch, the paper's ``eq:frhsic_objective``, and its variants.
+    r"""HSIC between Z and S on the mini-batch, the paper's ``eq:frhsic_objective``, and variants.
 
     .. math:: \mathrm{HSIC}(Z,S) = \sum_{ij} k(z_i,z_j)\,A_{ij},\qquad
         A = \text{centered } L \text{ over } m^2 .
@@ -153,14 +153,11 @@ class FRHSIC(KernelPenalty):
         super().__init__(
             bandwidth=bandwidth, scale=scale, condition=condition, minimum_rows=minimum_rows
         )
-        for name, value, allowed in (
-            ("estimator", estimator, FORMS),
-            ("on", on, PLACES),
-            ("attributes", attributes, ATTRIBUTES),
-            ("kernel", kernel, tuple(KERNELS)),
-            ("kernel_s", kernel_s, tuple(KERNELS)),
-        ):
-            one_of(name, value, allowed)
+        one_of("estimator", estimator, FORMS)
+        one_of("on", on, PLACES)
+        one_of("attributes", attributes, ATTRIBUTES)
+        one_of("kernel", kernel, tuple(KERNELS))
+        one_of("kernel_s", kernel_s, tuple(KERNELS))
         if estimator == "unbiased" and condition in CONDITIONS:
             raise ValueError(
                 f"estimator='unbiased' has no form with condition={condition!r}: use 'biased' or "
@@ -240,7 +237,9 @@ class FRHSIC(KernelPenalty):
             found.append(features[:, counts].mT)
         # The features of a row side by side.
         rows = pad_sequence(found, batch_first=True).mT.contiguous()
-        return rows if rows.shape[-1] <= LARGEST_RANK else None
+        if rows.shape[-1] > LARGEST_RANK:
+            return None
+        return rows
 
     # The terms of a step, in the way that is fastest for the batch ------------------------------
 
@@ -293,14 +292,16 @@ class FRHSIC(KernelPenalty):
     def _scaled_with_kernel(
         self, z: Tensor, weights: Tensor | None, enough: Tensor | None, *, refresh: bool
     ) -> tuple[Frame | Tensor, Kernel]:
-        """Return scaled Z and its kernel, whose bandwidth is renewed first if ``refresh`` is set."""
+        """Return scaled Z and its kernel; ``refresh`` renews the bandwidth first."""
         kernel = KERNELS[self.kernel]
         if self.kernel not in ("gaussian", "imq"):
             scaled = self.scaled(z, weights)
             return scaled, kernel(self.renew(scaled, refresh=refresh, enough=enough))
         # A frame returns gradients of functions of distances, which these two kernels are.
         frame = self.frame(z, weights)
-        known = frame.exponents if frame.back and self.on != "output" else None
+        known: Tensor | None = None
+        if frame.back and self.on != "output":
+            known = frame.exponents
         sigma = self.renew(frame.u, refresh=refresh, enough=enough, exponents=known)
         return frame, kernel(sigma)
 
@@ -318,11 +319,16 @@ class FRHSIC(KernelPenalty):
             scaled = self.scaled(batch.z, weights)
             sigma = self.renew(scaled, refresh=refresh, enough=enough)
             scaled_z = scaled, KERNELS[self.kernel](sigma)
+        if self.on == "output":
+            scaled_z = None  # it was scaled for the bandwidth alone
+        output: Tensor | None = None
+        if self.on != "representation":
+            output = batch.output
         return conditional_terms(
             self._given(batch, weights, minimum_rows=self.minimum_rows),
             self._grams(batch),
-            None if self.on == "output" else scaled_z,
-            None if self.on == "representation" else batch.output,
+            scaled_z,
+            output,
             normalized=self.estimator == "normalized",
             output_weight=self._share_of_output,
         )
@@ -433,7 +439,9 @@ class FRHSIC(KernelPenalty):
     # S in a mini-batch ---------------------------------------------------------------------------
 
     def _rows_of_attribute(self, a: int, rows: Tensor) -> Tensor:
-        return self.attribute_rows[a].index_select(0, rows.reshape(-1)).view(*rows.shape, -1)
+        """Return what a step reads of criterion ``a`` for these rows, ``(models, m, columns)``."""
+        chosen = self.attribute_rows[a].index_select(0, rows.reshape(-1))
+        return chosen.view(*rows.shape, -1)
 
     def _attributes(
         self, batch: Batch, weights: Tensor | None
@@ -454,7 +462,9 @@ class FRHSIC(KernelPenalty):
 
     def _columns(self, batch: Batch) -> Sequence[Tensor]:
         """Return S of each criterion."""
-        return batch.s.split(1, dim=-1) if self.attributes == "sum" else [batch.s]
+        if self.attributes == "sum":
+            return batch.s.split(1, dim=-1)
+        return [batch.s]
 
     def _gram(self, column: Tensor, a: int) -> Tensor:
         """Return the Gram matrix of criterion ``a``: of its own column, or of all of them."""
@@ -473,7 +483,9 @@ class FRHSIC(KernelPenalty):
     def _centered(self, gram: Tensor, weights: Tensor | None) -> Tensor:
         if self.estimator != "unbiased":
             return contraction_weights(gram, row_weights=weights)
-        mask = None if weights is None else (weights > 0).to(gram.dtype)
+        mask: Tensor | None = None
+        if weights is not None:
+            mask = (weights > 0).to(gram.dtype)
         return contraction_weights(gram, estimator="unbiased", row_weights=mask)
 
 

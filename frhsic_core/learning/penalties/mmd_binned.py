@@ -13,13 +13,13 @@ from frhsic_core.learning.penalties.base import BandwidthPolicy, KernelPenalty, 
 
 
 class MMDBinned(KernelPenalty):
-    r"""Discrepancies between the distributions of Z in bins of S; dependence inside a bin is not measured.
+    r"""Discrepancies between the distributions of Z in bins of S.
 
-    ``"kernel"``: the mean over pairs of bins present in the batch of MMD²(P_b, P_c), O(m²d): one
-    inner product with the Gram matrix, since :math:`\sum_{b<c}\|\mu_b-\mu_c\|^2 =
-    B\sum_b\|\mu_b\|^2-\|\sum_b\mu_b\|^2`. ``"means"`` (the released code): Σ_b ‖mean(Z_b) −
-    mean(Z)‖², a linear kernel and each bin against all. Bins with fewer than two rows in a batch
-    are left out. Several attributes: the terms of each are added.
+    Dependence inside a bin is not measured. ``"kernel"``: the mean over pairs of bins present in
+    the batch of MMD²(P_b, P_c), O(m²d): one inner product with the Gram matrix, since
+    :math:`\sum_{b<c}\|\mu_b-\mu_c\|^2 = B\sum_b\|\mu_b\|^2-\|\sum_b\mu_b\|^2`. ``"means"`` (the
+    released code): Σ_b ‖mean(Z_b) − mean(Z)‖², a linear kernel and each bin against all. Bins with
+    fewer than two rows in a batch are left out. Several attributes: the terms of each are added.
 
     Parameters
     ----------
@@ -69,41 +69,57 @@ class MMDBinned(KernelPenalty):
         for a in range(labels.shape[-1]):
             inside, present = self._membership(labels[..., a], weights, z.dtype)
             if self.discrepancy == "means":
-                overall = z.mean(-2, keepdim=True) if weights is None else weights.unsqueeze(-2) @ z
-                terms.append(((inside @ (z - overall)).square().sum(-1) * present).sum(-1))
+                terms.append(self._distances_of_means(z, inside, present, weights))
             else:
-                terms.append(gram_term(z, Gaussian(sigma), inner_product(_pairs(inside, present))))
+                function = inner_product(_pairs(inside, present))
+                terms.append(gram_term(z, Gaussian(sigma), function))
         return counted(terms, enough)
+
+    def _distances_of_means(
+        self, z: Tensor, inside: Tensor, present: Tensor, weights: Tensor | None
+    ) -> Tensor:
+        """Return Σ_b ‖mean(Z_b) − mean(Z)‖² over the bins that count."""
+        if weights is None:
+            overall = z.mean(-2, keepdim=True)
+        else:
+            overall = weights.unsqueeze(-2) @ z
+        squares = (inside @ (z - overall)).square().sum(-1)
+        return (squares * present).sum(-1)
 
     def ratio(
         self, z: Tensor, weights: Tensor | None = None, *, sigma: Tensor | None = None
     ) -> Tensor | None:
-        return super().ratio(z, weights, sigma=sigma) if self.discrepancy == "kernel" else None
+        if self.discrepancy != "kernel":
+            return None
+        return super().ratio(z, weights, sigma=sigma)
 
     def _membership(
         self, labels: Tensor, weights: Tensor | None, dtype: torch.dtype
     ) -> tuple[Tensor, Tensor]:
-        """Return weights of the rows inside each bin, ``(models, bins, m)`` summing to one, and which bins count."""
+        """Return the weights of the rows of each bin, ``(models, bins, m)``, and which bins count.
+
+        The weights of a bin that counts sum to one, and are zero otherwise.
+        """
         number = torch.arange(self.bins, device=labels.device)
         inside = (labels.unsqueeze(-2) == number.unsqueeze(-1)).to(dtype)
-        if weights is not None:
+        if weights is None:
+            count = inside.sum(-1)
+        else:
             kept = (weights > 0).to(dtype).unsqueeze(-2)
             count = (inside * kept).sum(-1)
             inside = inside * weights.unsqueeze(-2)
-        else:
-            count = inside.sum(-1)
         present = (count >= 2).to(dtype)
-        return inside / inside.sum(-1, keepdim=True).clamp_min(1e-30) * present.unsqueeze(
-            -1
-        ), present
+        of_one_bin = inside / inside.sum(-1, keepdim=True).clamp_min(1e-30)
+        return of_one_bin * present.unsqueeze(-1), present
 
 
 def _pairs(inside: Tensor, present: Tensor) -> Tensor:
-    """Return A with Σ K_ij A_ij = the mean over pairs of present bins of MMD²; zero when there is no pair."""
+    """Return A with Σ K_ij A_ij = the mean MMD² of pairs of present bins; zero without a pair."""
     bins = present.sum(-1)
     total = inside.sum(-2, keepdim=True)
     pairs = (0.5 * bins * (bins - 1)).clamp_min(1.0)
-    return (bins[:, None, None] * (inside.mT @ inside) - total.mT * total) / pairs[:, None, None]
+    sums = bins[:, None, None] * (inside.mT @ inside) - total.mT * total
+    return sums / pairs[:, None, None]
 
 
 def bin_rows(s: Tensor, *, bins: int, edges: str = "quantile") -> Tensor:

@@ -1,4 +1,4 @@
-"""Reg-GDP: generalised demographic parity of the head's output as a penalty (Jiang et al., 2022)."""
+"""Reg-GDP: generalised demographic parity of the output as a penalty (Jiang et al., 2022)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from frhsic_core.learning.penalties.base import Penalty, Setup
 
 
 class RegGDP(Penalty):
-    r"""Mean over a grid of ``|Ê[f | S = s] − Ê[f]|``, on the head's raw output (logits for classification).
+    r"""Mean over a grid of ``|Ê[f | S = s] − Ê[f]|``, f the head's output (logits of classes).
 
     .. math:: \frac1G\sum_g \Big|\sum_j w_j(s_g) f_j - \bar f\Big|,\qquad w = \text{Nadaraya–Watson
     weights}.
@@ -68,11 +68,14 @@ class RegGDP(Penalty):
         for a in range(batch.s.shape[-1]):
             s = batch.s[..., a : a + 1]
             if self.grid_range == "training":
-                low, high = self.low[:, a : a + 1], self.high[:, a : a + 1]
+                low = self.low[:, a : a + 1]
+                high = self.high[:, a : a + 1]
             else:
                 low, high = counted_range(s.squeeze(-1), weights)
             grid = low + (high - low) * step
             local = weights_at(grid.unsqueeze(-1), s, self.smoothing, weights)
             conditional = (local @ output.unsqueeze(-1)).squeeze(-1)
             value = value + (conditional - mean.unsqueeze(-1)).abs().mean(-1)
-        return value if enough is None else value * enough
+        if enough is None:
+            return value
+        return value * enough

@@ -20,20 +20,22 @@ from torch import Tensor
 
 from frhsic_core.joint.contraction import Frame, weighted_mean
 
-RIDGE = (
-    2e-6  # of whitening, relative to the total variance; for 50 columns, 1e-4 of the mean variance
-)
+# Of whitening, relative to the total variance; for 50 columns, 1e-4 of the mean variance.
+RIDGE = 2e-6
+# Part of the identity that is added to a covariance, for a constant Z.
+LEAST_VARIANCE = 1e-8
 
 
 def whiten(z: Tensor, weights: Tensor | None = None) -> Tensor:
-    r"""Return :math:`W(z_i - \bar z)` with :math:`W^{-1}` the Cholesky factor of the covariance plus a ridge.
+    r"""Return whitened rows, :math:`W(z_i - \bar z)`.
 
-    Standardizing each coordinate leaves an evasion: two coordinates that are nearly equal carry
-    their small difference past a kernel whose distances are all about their sum, and a linear head
-    can scale it up again. After whitening, every direction with more than about 1e-5 of the total
-    variance has variance close to one. Shifting, rotating and rescaling Z change nothing (up to a
-    rotation); other invertible linear maps change little. O(md² + d³) for each model; a batch
-    should have several times d rows.
+    :math:`W^{-1}` is the Cholesky factor of the covariance plus a ridge. Standardizing each
+    coordinate leaves an evasion: two coordinates that are nearly equal carry their small difference
+    past a kernel whose distances are all about their sum, and a linear head can scale it up again.
+    After whitening, every direction with more than about 1e-5 of the total variance has variance
+    close to one. Shifting, rotating and rescaling Z change nothing (up to a rotation); other
+    invertible linear maps change little. O(md² + d³) for each model; a batch should have several
+    times d rows.
 
     If the encoder has more dimensions than the data can fill, the many thin directions are scaled
     up to noise of variance one, all distances become similar, and the penalty hardly falls: use a
@@ -73,20 +75,23 @@ def whitened_frame(z: Tensor, weights: Tensor | None = None, *, eye: Tensor | No
 
 
 def standardized_frame(z: Tensor, weights: Tensor | None = None) -> Frame:
-    """Return the rows of :func:`standardized` for functions of distances, with a written-out gradient."""
+    """Return the rows of :func:`standardized` for functions of distances, with their gradient."""
     with torch.no_grad():
         u, unit = standardized(z, weights)
 
+    share: float | Tensor = 1.0 / z.shape[-2]
+    if weights is not None:
+        share = weights.unsqueeze(-1)
+
     def back(gradient: Tensor) -> Tensor:
         along = (gradient * u).sum(-2, keepdim=True)
-        share = 1.0 / u.shape[-2] if weights is None else weights.unsqueeze(-1)
         return torch.addcmul(gradient, u, along * share, value=-1.0) * unit
 
     return Frame(z, u, back)
 
 
 def standardized(z: Tensor, weights: Tensor | None = None) -> tuple[Tensor, Tensor]:
-    """Return the columns of Z ``(..., m, d)`` with mean zero and variance one, and what they were multiplied by.
+    """Return the columns of Z ``(..., m, d)`` with mean zero and variance one, and their factors.
 
     The weights sum to one.
     """
@@ -101,14 +106,15 @@ def standardized(z: Tensor, weights: Tensor | None = None) -> tuple[Tensor, Tens
 
 @dataclass(frozen=True)
 class _Whitening:
-    r"""U = Z_c Wᵀ with Z_c the centered rows, W = L⁻¹ and LLᵀ = C + r tr(C) I, C = Z_cᵀ diag(p) Z_c; p = None is 1/m.
+    r"""U = Z_c Wᵀ with Z_c the centered rows, W = L⁻¹ and LLᵀ = C + r tr(C) I.
 
-    For a gradient G in U, dW = −Φ(W dC Wᵀ) W with Φ the lower triangle and half the diagonal, so
-    that with N = 2 sym Φ(GᵀU) the gradient in Z_c is GW − diag(p) U (NW + r tr(WᵀNW) Lᵀ): three
-    products where autograd through the factorization solves two more triangular systems. A function
-    of the distances between the rows of U does not change when U is rotated: GᵀU is then symmetric,
-    and N equals it. It does not change when U is shifted either, and G has mean zero; what rounding
-    left of the mean is taken out before W multiplies it and Adam makes steps of it.
+    The covariance is C = Z_cᵀ diag(p) Z_c, and p = None means 1/m. For a gradient G in U, dW = −Φ(W
+    dC Wᵀ) W with Φ the lower triangle and half the diagonal, so that with N = 2 sym Φ(GᵀU) the
+    gradient in Z_c is GW − diag(p) U (NW + r tr(WᵀNW) Lᵀ): three products where autograd through
+    the factorization solves two more triangular systems. A function of the distances between the
+    rows of U does not change when U is rotated: GᵀU is then symmetric, and N equals it. It does not
+    change when U is shifted either, and G has mean zero; what rounding left of the mean is taken
+    out before W multiplies it and Adam makes steps of it.
     """
 
     factor: Tensor
@@ -120,19 +126,20 @@ class _Whitening:
     def of(cls, z: Tensor, weights: Tensor | None, eye: Tensor | None = None) -> _Whitening:
         """Whiten Z ``(models, m, d)`` in double precision."""
         m, d = z.shape[-2:]
-        p = None if weights is None else weights.double().unsqueeze(-1)
-        eye = torch.eye(d, dtype=torch.float64, device=z.device) if eye is None else eye
-        if p is None:
-            centered = torch.sub(
-                z, z.sum(-2, keepdim=True, dtype=torch.float64), alpha=1.0 / m
-            )  # float64 from here on
-            weighted, share = centered, 1.0 / m
+        if eye is None:
+            eye = torch.eye(d, dtype=torch.float64, device=z.device)
+        if weights is None:
+            p = None
+            centered = _less_sum(z, 1.0 / m)  # float64 from here on
+            weighted = centered
+            share = 1.0 / m
         else:
+            p = weights.double().unsqueeze(-1)
             centered = z - (p * z).sum(-2, keepdim=True)
-            weighted, share = p * centered, 1.0
-        # A part of the identity is for a constant Z. cholesky_ex does not look at its result:
-        # nothing waits for it.
-        covariance = torch.baddbmm(eye, weighted.mT, centered, beta=1e-8, alpha=share)
+            weighted = p * centered
+            share = 1.0
+        # cholesky_ex does not look at its result: nothing waits for it.
+        covariance = torch.baddbmm(eye, weighted.mT, centered, beta=LEAST_VARIANCE, alpha=share)
         diagonal = covariance.diagonal(dim1=-2, dim2=-1)
         diagonal.add_(diagonal.sum(-1, keepdim=True), alpha=RIDGE)
         factor, _ = torch.linalg.cholesky_ex(covariance)
@@ -140,14 +147,14 @@ class _Whitening:
         return cls(factor, p, inverse, torch.bmm(centered, inverse.mT))
 
     def gradient_in_z(self, gradient: Tensor) -> Tensor:
-        """Return the gradient in Z of a function of distances from that in U, in double precision."""
+        """Return the gradient in Z from that in U, in double precision."""
         if self.p is None:
-            share, weighted = 1.0 / gradient.shape[-2], self.white
-            gradient = torch.sub(
-                gradient, gradient.sum(-2, keepdim=True, dtype=torch.float64), alpha=share
-            )
+            share = 1.0 / gradient.shape[-2]
+            weighted = self.white
+            gradient = _less_sum(gradient, share)
         else:
-            share, weighted = 1.0, self.p * self.white
+            share = 1.0
+            weighted = self.p * self.white
             gradient = gradient - self.p * gradient.sum(-2, keepdim=True, dtype=torch.float64)
         turned = torch.bmm(torch.bmm(gradient.mT, self.white), self.inverse)
         trace = (turned * self.inverse).sum((-2, -1), keepdim=True)
@@ -155,11 +162,17 @@ class _Whitening:
         return torch.baddbmm(torch.bmm(gradient, self.inverse), weighted, turned, alpha=-share)
 
 
+def _less_sum(rows: Tensor, share: float) -> Tensor:
+    """Return the rows less a share of their sum, in double precision."""
+    total = rows.sum(-2, keepdim=True, dtype=torch.float64)
+    return torch.sub(rows, total, alpha=share)
+
+
 # One model on a CPU -------------------------------------------------------------------------------
 
 
 def lone_whitening(z: NDArray[Any]) -> tuple[NDArray[Any], Callable[[NDArray[Any]], NDArray[Any]]]:
-    """Return the whitened rows of Z ``(m, d)`` as columns, and the function from a gradient in them to one in Z.
+    """Return the whitened rows of Z ``(m, d)`` as columns, and a function from gradients to Z.
 
     As in the whitening of a stack with LU = Z_c, for columns: Wᵀ(G − NU/m) − (r/m) tr(WᵀNW) Z_c.
     Whitening is computed in float64, because the covariance has the square of the condition number
@@ -170,19 +183,19 @@ def lone_whitening(z: NDArray[Any]) -> tuple[NDArray[Any], Callable[[NDArray[Any
     x -= np.add.reduce(x, 1, keepdims=True) / m
     covariance = x @ x.T / m
     diagonal = covariance.reshape(-1)[:: d + 1]
-    diagonal += 1e-8
+    diagonal += LEAST_VARIANCE
     diagonal += RIDGE * np.add.reduce(diagonal)
-    factor, _ = lapack.dpotrf(
-        covariance.T, lower=True, overwrite_a=True
-    )  # in half the time of torch's
+    # LAPACK takes half of torch's time here.
+    factor, _ = lapack.dpotrf(covariance.T, lower=True, overwrite_a=True)
     inverse, _ = lapack.dtrtri(factor, lower=True, overwrite_c=True)
     white = (inverse @ x).astype(z.dtype)
-    rounded, x = inverse.astype(z.dtype), x.astype(z.dtype)
+    w = inverse.astype(z.dtype)
+    centered = x.astype(z.dtype)
 
     def back(gradient: NDArray[Any]) -> NDArray[Any]:
         gradient = gradient - np.add.reduce(gradient, 1, keepdims=True) / m
         product = gradient @ white.T / m
-        trace = np.vdot(product @ rounded, rounded)
-        return rounded.T @ (gradient - product @ white) - (RIDGE * trace) * x
+        trace = np.vdot(product @ w, w)
+        return w.T @ (gradient - product @ white) - (RIDGE * trace) * centered
 
     return white, back
