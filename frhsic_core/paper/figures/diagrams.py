@@ -1,9 +1,9 @@
-"""Draw the ideas of the paper: the two routes, HSIC as a comparison of Gram matrices, and the method."""
+"""Draw the ideas of the paper: the two routes, HSIC from two Gram matrices, and the method."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,14 +19,16 @@ def _smoothed(
     values: np.ndarray, at: np.ndarray, *, width: float, weights: np.ndarray | None = None
 ) -> np.ndarray:
     """Return a Gaussian kernel density estimate, up to a factor."""
+    if weights is None:
+        weights = np.ones(len(values))
     kernel = np.exp(-0.5 * ((at[:, None] - values) / width) ** 2)
-    return kernel @ (np.ones(len(values)) if weights is None else weights)
+    return kernel @ weights
 
 
 def draw_two_routes(
     z: np.ndarray, s: np.ndarray, *, values: tuple[float, ...], window: float
 ) -> Figure:
-    """Draw both routes for one sample: the distributions of Z at some values of S, and the joint against the product.
+    """Draw both routes for one sample: Z at some values of S, and the joint against the product.
 
     Parameters
     ----------
@@ -44,36 +46,64 @@ def draw_two_routes(
     )
     grid = np.linspace(z.min(), z.max(), 120)
     width = 0.25 * z.std()
+    conditional_axis, joint_axis, product_axis = axes
     everyone = _smoothed(z, grid, width=width)
-    everyone = everyone / everyone.max()
+    tallest = everyone.max()
+    everyone = everyone / tallest
     for i, value in enumerate(values):
         weights = np.exp(-0.5 * ((s - value) / window) ** 2)
         here = _smoothed(z, grid, width=width, weights=weights / weights.sum() * len(z))
-        here = 0.8 * here / _smoothed(z, grid, width=width).max()
-        axes[0].fill_between(grid, i, i + here, color=OKABE_ITO["blue"], alpha=0.6, lw=0)
-        axes[0].plot(grid, i + 0.8 * everyone, color="0.35", lw=1, ls="--")
-    axes[0].set_yticks(range(len(values)), [f"{value:g}" for value in values])
-    axes[0].set(xlabel="Z", ylabel="S", title="Conditional route:\nZ at each S, against all Z")
+        here = 0.8 * here / tallest
+        conditional_axis.fill_between(grid, i, i + here, color=OKABE_ITO["blue"], alpha=0.6, lw=0)
+        conditional_axis.plot(grid, i + 0.8 * everyone, color="0.35", lw=1, ls="--")
+    conditional_axis.set_yticks(range(len(values)), [f"{value:g}" for value in values])
+    conditional_axis.set(
+        xlabel="Z", ylabel="S", title="Conditional route:\nZ at each S, against all Z"
+    )
+
     low, high = np.quantile(z, [0.005, 0.995])
-    box = [[low, high], [s.min(), s.max()]]
-    joint = np.histogram2d(z, s, bins=16, range=box, density=True)[0]
+    youngest, oldest = s.min(), s.max()
+    box = [[low, high], [youngest, oldest]]
+    joint, _, _ = np.histogram2d(z, s, bins=16, range=box, density=True)
     product = np.outer(joint.mean(1), joint.mean(0)) / joint.mean()
-    for axis, density, title in (
-        (axes[1], joint, "Joint route:\nthe joint of (Z, S) …"),
-        (axes[2], product, "… against\nthe product"),
-    ):
-        axis.imshow(
-            density.T,
-            origin="lower",
-            aspect="auto",
-            cmap="Blues",
-            extent=[low, high, *box[1]],
-            vmax=joint.max(),
-        )
-        axis.set(title=title, xlabel="Z")
+    options: dict[str, Any] = {
+        "origin": "lower",
+        "aspect": "auto",
+        "cmap": "Blues",
+        "extent": [low, high, youngest, oldest],
+        "vmax": joint.max(),
+    }
+    joint_axis.imshow(joint.T, **options)
+    joint_axis.set(title="Joint route:\nthe joint of (Z, S) …", xlabel="Z")
+    product_axis.imshow(product.T, **options)
+    product_axis.set(title="… against\nthe product", xlabel="Z")
     for axis in axes:
         axis.title.set_fontsize(9)
     return figure
+
+
+def _centered_gram(x: np.ndarray, sigma: float | None) -> np.ndarray:
+    """Return the centered matrix of a Gaussian kernel, or of equal values if there is no sigma."""
+    gap = x[:, None] - x
+    if sigma is None:
+        gram = (gap == 0).astype(float)
+    else:
+        gram = np.exp(-0.5 * (gap / sigma) ** 2)
+    return gram - gram.mean(0) - gram.mean(1)[:, None] + gram.mean()
+
+
+def _draw_matrix(axis: Axes, matrix: np.ndarray, *, title: str, by: str, printed: bool) -> None:
+    """Draw a matrix in colors and, if ``printed``, write its entries."""
+    limit = np.abs(matrix).max()
+    axis.imshow(matrix, cmap="RdBu_r", vmin=-limit, vmax=limit)
+    axis.set(title=title, xticks=[], yticks=[], xlabel=by)
+    if not printed:
+        return
+    for (i, j), value in np.ndenumerate(matrix):
+        is_dark = abs(value) > 0.7 * limit
+        color = "white" if is_dark else "black"
+        words = f"{value:.4g}".replace("-", "−")
+        axis.text(j, i, words, ha="center", va="center", fontsize=8, color=color)
 
 
 def draw_gram_matrices(
@@ -84,9 +114,9 @@ def draw_gram_matrices(
     sigma_s: float | None = None,
     by: str = "people by S",
 ) -> Figure:
-    """Draw the centered Gram matrices K̃ and L̃ of a sample, sorted by S, and the products of their entries.
+    """Draw the centered Gram matrices K̃ and L̃ of a sample, and the products of their entries.
 
-    HSIC is the mean of the entries of the last picture.
+    People are sorted by S. HSIC is the mean of the entries of the last picture.
 
     Parameters
     ----------
@@ -102,38 +132,20 @@ def draw_gram_matrices(
     import matplotlib.pyplot as plt
 
     order = np.argsort(s, kind="stable")
-    z, s = z[order], s[order]
+    z = z[order]
+    s = s[order]
     printed = len(z) <= 10
-    panels = 3 if printed else 4
-    figure, axes = plt.subplots(
-        1, panels, figsize=(WIDTH, 2.9 if printed else 2.35), dpi=DPI, layout="constrained"
-    )
+    panels, height = (3, 2.9) if printed else (4, 2.35)
+    figure, axes = plt.subplots(1, panels, figsize=(WIDTH, height), dpi=DPI, layout="constrained")
     if not printed:
         axes[0].scatter(s, z, s=5, color=OKABE_ITO["blue"])
         axes[0].set(xlabel="S", ylabel="Z", title="the sample", box_aspect=1)
-    centered = []
-    for x, sigma in ((z, sigma_z), (s, sigma_s)):
-        gap = x[:, None] - x
-        gram = (gap == 0).astype(float) if sigma is None else np.exp(-0.5 * (gap / sigma) ** 2)
-        centered.append(gram - gram.mean(0) - gram.mean(1)[:, None] + gram.mean())
-    both = centered[0] * centered[1]
-    names = ("K̃: alike in Z", "L̃: alike in S", f"K̃∘L̃, mean {both.mean():.4f}")
-    for axis, matrix, title in zip(axes[-3:], (*centered, both), names, strict=True):
-        limit = np.abs(matrix).max()
-        axis.imshow(matrix, cmap="RdBu_r", vmin=-limit, vmax=limit)
-        axis.set(title=title, xticks=[], yticks=[], xlabel=by)
-        if printed:
-            for (i, j), value in np.ndenumerate(matrix):
-                color = "white" if abs(value) > 0.7 * limit else "black"
-                axis.text(
-                    j,
-                    i,
-                    f"{value:.4g}".replace("-", "−"),
-                    ha="center",
-                    va="center",
-                    fontsize=8,
-                    color=color,
-                )
+    of_z = _centered_gram(z, sigma_z)
+    of_s = _centered_gram(s, sigma_s)
+    both = of_z * of_s
+    _draw_matrix(axes[-3], of_z, title="K̃: alike in Z", by=by, printed=printed)
+    _draw_matrix(axes[-2], of_s, title="L̃: alike in S", by=by, printed=printed)
+    _draw_matrix(axes[-1], both, title=f"K̃∘L̃, mean {both.mean():.4f}", by=by, printed=printed)
     for axis in axes:
         axis.title.set_fontsize(9)
     return figure
@@ -145,20 +157,16 @@ def _box(
     from matplotlib.patches import FancyBboxPatch
 
     style = "round,pad=0.02,rounding_size=0.12"
-    axis.add_patch(
-        FancyBboxPatch(
-            (x - width / 2, y - 0.32), width, 0.64, boxstyle=style, fc=color, ec="0.3", lw=1
-        )
-    )
+    corner = (x - width / 2, y - 0.32)
+    axis.add_patch(FancyBboxPatch(corner, width, 0.64, boxstyle=style, fc=color, ec="0.3", lw=1))
     axis.text(x, y, text, ha="center", va="center", fontsize=9, color="black")
 
 
 def _arrow(
     axis: Axes, start: tuple[float, float], end: tuple[float, float], *, color: str = "0.3"
 ) -> None:
-    axis.annotate(
-        "", xy=end, xytext=start, arrowprops={"arrowstyle": "-|>", "color": color, "lw": 1.2}
-    )
+    style = {"arrowstyle": "-|>", "color": color, "lw": 1.2}
+    axis.annotate("", xy=end, xytext=start, arrowprops=style)
 
 
 def draw_architecture() -> Figure:
@@ -167,14 +175,11 @@ def draw_architecture() -> Figure:
 
     figure, axis = plt.subplots(figsize=(WIDTH, 2.3), dpi=DPI, layout="constrained")
     penalty = OKABE_ITO["vermillion"]
-    for x, text in (
-        (0.9, "person X"),
-        (3.0, "encoder h"),
-        (5.1, "Z = h(X)"),
-        (7.2, "head f"),
-        (9.3, "prediction"),
-    ):
-        _box(axis, x, 2.0, text, color="#dceaf6" if x == 5.1 else "0.93")
+    _box(axis, 0.9, 2.0, "person X")
+    _box(axis, 3.0, 2.0, "encoder h")
+    _box(axis, 5.1, 2.0, "Z = h(X)", color="#dceaf6")
+    _box(axis, 7.2, 2.0, "head f")
+    _box(axis, 9.3, 2.0, "prediction")
     for x in (0.9, 3.0, 5.1, 7.2):
         _arrow(axis, (x + 0.77, 2.0), (x + 1.33, 2.0))
     _box(axis, 9.3, 0.6, "loss, with Y")
@@ -191,13 +196,17 @@ def draw_architecture() -> Figure:
 
 def _signed(value: float) -> str:
     """Return a number with two decimals and a typographic sign; zero has no sign."""
-    return "0" if abs(value) < 0.005 else f"{value:+.2f}".replace("-", "−")
+    if abs(value) < 0.005:
+        return "0"
+    return f"{value:+.2f}".replace("-", "−")
 
 
 def draw_two_orders(
     panels: Mapping[str, Mapping[str, tuple[float, ...]]], *, columns: tuple[str, ...]
 ) -> Figure:
-    """Draw tables of contrasts with two arrows: the largest of the row means, and the mean of the columns' largest.
+    """Draw tables of contrasts with two arrows.
+
+    One leads to the largest of the row means, the other to the mean of the columns' largest.
 
     Parameters
     ----------
@@ -209,72 +218,62 @@ def draw_two_orders(
     """
     import matplotlib.pyplot as plt
 
-    joint, conditional = OKABE_ITO["vermillion"], OKABE_ITO["blue"]
-    last = len(columns)
     most = max(len(rows) for rows in panels.values())
-    figure, axes = plt.subplots(
-        1, len(panels), figsize=(WIDTH, 0.55 * most + 1.9), dpi=DPI, layout="constrained"
-    )
+    size = (WIDTH, 0.55 * most + 1.9)
+    figure, axes = plt.subplots(1, len(panels), figsize=size, dpi=DPI, layout="constrained")
     for axis, (title, rows) in zip(axes, panels.items(), strict=True):
-        table = np.array(list(rows.values()))
-        means, largest = table.mean(1), table.max(0)
-        bottom = -len(rows)
-        axis.text(-0.95, 0.9, "function", ha="center", va="center", fontsize=8.5, color="0.35")
-        for j, name in enumerate(columns):
-            axis.text(j, 0.9, name, ha="center", va="center", fontsize=8.5, color="0.35")
-            axis.text(j, bottom, _signed(largest[j]), ha="center", va="center", color=conditional)
-            for i, value in enumerate(table[:, j]):
-                is_largest = np.isclose(value, largest[j])
-                frame = {"ec": conditional, "lw": 1.6} if is_largest else {"ec": "none"}
-                axis.add_patch(plt.Rectangle((j - 0.44, -i - 0.36), 0.88, 0.72, fc="0.94", **frame))
-                axis.text(j, -i, _signed(value), ha="center", va="center")
-        for i, name in enumerate(rows):
-            axis.text(-0.95, -i, name, ha="center", va="center", fontsize=9)
-            axis.text(last + 0.15, -i, _signed(means[i]), ha="center", va="center", color=joint)
-        axis.text(last + 0.15, 0.9, "mean", ha="center", va="center", fontsize=8.5, color=joint)
-        axis.text(
-            -0.95, bottom, "largest", ha="center", va="center", fontsize=8.5, color=conditional
-        )
-        # The two ends: right and then down, down and then right.
-        _arrow(axis, (last + 0.15, 1 - len(rows) - 0.35), (last + 0.15, bottom - 0.62), color=joint)
-        _arrow(axis, (last - 0.62, bottom), (last + 0.55, bottom), color=conditional)
-        axis.text(
-            last + 0.15,
-            bottom - 0.95,
-            _signed(means.max()),
-            ha="center",
-            va="center",
-            color=joint,
-            size=14,
-        )
-        axis.text(
-            last + 0.95,
-            bottom,
-            _signed(largest.mean()),
-            ha="center",
-            va="center",
-            color=conditional,
-            size=14,
-        )
-        axis.text(
-            last - 0.4,
-            bottom - 0.95,
-            "largest mean",
-            ha="right",
-            va="center",
-            fontsize=9,
-            color=joint,
-        )
-        axis.text(
-            last + 0.95,
-            bottom + 0.62,
-            "mean of\nlargest",
-            ha="center",
-            va="center",
-            fontsize=9,
-            color=conditional,
-        )
+        _draw_contrasts(axis, rows, columns)
         axis.set_title(title, fontsize=10)
-        axis.set(xlim=(-1.5, last + 1.4), ylim=(-most - 1.35, 1.25))
+        axis.set(xlim=(-1.5, len(columns) + 1.4), ylim=(-most - 1.35, 1.25))
         axis.axis("off")
     return figure
+
+
+def _draw_contrasts(
+    axis: Axes, rows: Mapping[str, tuple[float, ...]], columns: tuple[str, ...]
+) -> None:
+    """Draw one table of contrasts: right and then down, and down and then right."""
+    joint = OKABE_ITO["vermillion"]
+    conditional = OKABE_ITO["blue"]
+    centered: dict[str, Any] = {"ha": "center", "va": "center"}
+    # Where names and results stand; entry (i, j) is at (j, −i).
+    left = -0.95
+    top = 0.9
+    right = len(columns) + 0.15
+    bottom = -len(rows)
+    table = np.array(list(rows.values()))
+    means = table.mean(1)
+    largest = table.max(0)
+
+    axis.text(left, top, "function", fontsize=8.5, color="0.35", **centered)
+    axis.text(right, top, "mean", fontsize=8.5, color=joint, **centered)
+    axis.text(left, bottom, "largest", fontsize=8.5, color=conditional, **centered)
+    for j, name in enumerate(columns):
+        axis.text(j, top, name, fontsize=8.5, color="0.35", **centered)
+        axis.text(j, bottom, _signed(largest[j]), color=conditional, **centered)
+    for i, name in enumerate(rows):
+        axis.text(left, -i, name, fontsize=9, **centered)
+        axis.text(right, -i, _signed(means[i]), color=joint, **centered)
+    for (i, j), value in np.ndenumerate(table):
+        color = conditional if np.isclose(value, largest[j]) else None
+        _draw_entry(axis, i, j, value, frame=color)
+
+    _arrow(axis, (right, bottom + 0.65), (right, bottom - 0.62), color=joint)
+    below = bottom - 0.95
+    axis.text(right, below, _signed(means.max()), color=joint, size=14, **centered)
+    axis.text(right - 0.55, below, "largest mean", ha="right", va="center", fontsize=9, color=joint)
+    _arrow(axis, (right - 0.77, bottom), (right + 0.4, bottom), color=conditional)
+    beside = right + 0.8
+    axis.text(beside, bottom, _signed(largest.mean()), color=conditional, size=14, **centered)
+    axis.text(beside, bottom + 0.62, "mean of\nlargest", fontsize=9, color=conditional, **centered)
+
+
+def _draw_entry(axis: Axes, i: int, j: int, value: float, *, frame: str | None) -> None:
+    """Draw an entry of a table of contrasts, with a frame of a color if one is given."""
+    from matplotlib.patches import Rectangle
+
+    border: dict[str, Any] = {"ec": "none"}
+    if frame is not None:
+        border = {"ec": frame, "lw": 1.6}
+    axis.add_patch(Rectangle((j - 0.44, -i - 0.36), 0.88, 0.72, fc="0.94", **border))
+    axis.text(j, -i, _signed(value), ha="center", va="center")

@@ -1,4 +1,4 @@
-"""Draw the age strip, the motif of the book: people as dots on an axis of ages, and one curve above them."""
+"""Draw the age strip, the motif of the book: people as dots on an axis of ages, and a curve."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ def smoothed_mean(age: np.ndarray, score: np.ndarray, at: np.ndarray) -> np.ndar
 
     Examples
     --------
-    >>> smoothed_mean(np.array([20.0, 70.0]), np.array([0.0, 1.0]), np.array([20.0, 70.0])).round(2).tolist()
+    >>> age = np.array([20.0, 70.0])
+    >>> smoothed_mean(age, np.array([0.0, 1.0]), age).round(2).tolist()
     [0.0, 1.0]
     """
     distance = (at[:, None] - age) / _WINDOW
@@ -33,7 +34,7 @@ def smoothed_mean(age: np.ndarray, score: np.ndarray, at: np.ndarray) -> np.ndar
 def draw_age_strip(
     axis: Axes, age: np.ndarray, score: np.ndarray, *, color: str = SEEN, scatter: float = 0.0
 ) -> None:
-    """Draw each person as a dot at her age and score, colored by age, and the curve of the mean score.
+    """Draw each person as a dot at her age and score, and the curve of the mean score.
 
     Parameters
     ----------
@@ -47,7 +48,8 @@ def draw_age_strip(
         Height over which dots are scattered, so that those with the score 0 or 1 do not cover each
         other.
     """
-    height = score + scatter * np.random.default_rng(0).uniform(-0.5, 0.5, size=len(score))
+    noise = np.random.default_rng(0).uniform(-0.5, 0.5, size=len(score))
+    height = score + scatter * noise
     axis.scatter(age, height, c=age, cmap=AGES, s=5, alpha=0.75, linewidths=0)
     grid = np.linspace(age.min(), age.max(), 101)
     axis.plot(grid, smoothed_mean(age, score, grid), color=color, linewidth=2.5)
