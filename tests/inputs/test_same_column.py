@@ -264,7 +264,8 @@ def test_the_command_reads_the_columns_of_a_table_as_python_does(tmp_path: Path)
     from frhsic_core.cli import command
 
     table = pd.DataFrame({"p": P, "age": AGES})
-    for name in ("one odd cell", "percent", "written dates", "identifiers"):
+    # A file has no dates, so dates that are written as 1980-12-31 are dates there.
+    for name in ("one odd cell", "percent", "identifiers"):
         given, text = REFUSED[name]
         table.assign(age=given).to_csv(tmp_path / "t.csv", index=False)
         done = CliRunner().invoke(
