@@ -72,6 +72,19 @@ def _accept_every_name() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
+class _Stream(Console):
+    """A terminal, a file or a pipe. If nobody reads the pipe any more, nothing more is written.
+
+    rich would end the command with exit status 1, which is the answer of a gate.
+    """
+
+    def on_broken_pipe(self) -> None:
+        self.quiet = True
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, self.file.fileno())
+        os.close(nowhere)
+
+
 def echo(text: object) -> None:
     """Print a text without markup; the terminal breaks its lines."""
     _print(text, errors=False)
@@ -79,10 +92,17 @@ def echo(text: object) -> None:
 
 def _print(text: object, *, errors: bool) -> None:
     """Print a text. A stream that cannot be written does not change the exit status."""
-    console = Console(stderr=errors, soft_wrap=True, highlight=False)
-    try:
+    console = _Stream(stderr=errors, soft_wrap=True, highlight=False)
+    with _if_writable(errors=errors):
         console.print(visible(str(text)), markup=False)
-    except OSError:  # the disk is full, or nobody reads the pipe any more
+
+
+@contextmanager
+def _if_writable(*, errors: bool) -> Iterator[None]:
+    """Print nothing more on a stream that cannot be written, as on a full disk."""
+    try:
+        yield
+    except OSError:
         nowhere = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  it stays open to the end
         setattr(sys, "stderr" if errors else "stdout", nowhere)
 
@@ -93,7 +113,7 @@ def waiting(text: str) -> Iterator[Callable[[str], None]]:
 
     It yields a function that shows another text in a terminal.
     """
-    console = Console(stderr=True, soft_wrap=True, highlight=False)
+    console = _Stream(stderr=True, soft_wrap=True, highlight=False)
     if not console.is_terminal:
         _print(text, errors=True)
         yield lambda _: None
@@ -114,7 +134,7 @@ def print_table(
     The columns ``fold`` may break lines. A narrow terminal leaves columns out from the right, and
     a line names them.
     """
-    out = Console(highlight=False)
+    out = _Stream(highlight=False)
     width = out.width if out.is_terminal else _WIDE
     needed = []
     for column in zip(headings, *rows, strict=True):
@@ -133,10 +153,11 @@ def print_table(
         table.add_row(*[escape(visible(cell)) for cell in row[:kept]])
     # If the table is still too wide, the terminal breaks its lines, which is better than cutting names.
     out.width = max(width, sum(needed[:kept]) + 1)
-    out.print(table)
-    if kept < len(headings):
-        out.width = width
-        left_out = ", ".join(headings[kept:])
-        out.print(
-            f"Columns left out in a terminal of {width} characters: {left_out}.", markup=False
-        )
+    with _if_writable(errors=False):
+        out.print(table)
+        if kept < len(headings):
+            out.width = width
+            left_out = ", ".join(headings[kept:])
+            out.print(
+                f"Columns left out in a terminal of {width} characters: {left_out}.", markup=False
+            )

@@ -218,6 +218,31 @@ def test_a_table_from_the_standard_input_and_a_full_disk(table: Path) -> None:
     assert about["sha256"] == hashlib.sha256(table.read_bytes()).hexdigest()
 
 
+UNREAD = {
+    "a gate that passes": (["audit", "t.csv", *COLUMNS, "--fail-above", "gdp=0.4"], 0),
+    "a gate that fails": (["audit", "t.csv", *COLUMNS, *ABOVE], 1),
+    "a table": (["data", "list"], 0),
+}
+
+
+@pytest.mark.parametrize("color", ["", "1"], ids=["a pipe", "a terminal"])
+@pytest.mark.parametrize("name", UNREAD)
+def test_a_pipe_that_nobody_reads_does_not_change_the_status(
+    table: Path, name: str, color: str
+) -> None:
+    words, status = UNREAD[name]
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run(
+        [sys.executable, "-c", "from frhsic_core.cli import main; main()", *words],
+        stdout=write,
+        stderr=write,
+        env=os.environ | {"FORCE_COLOR": color},
+    )
+    os.close(write)
+    assert done.returncode == status
+
+
 # What is printed ------------------------------------------------------------------------------
 
 
