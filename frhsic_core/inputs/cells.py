@@ -129,15 +129,19 @@ def _read_dates(words: pd.Series, name: str) -> pd.Series:
 def may_have_thousands(numbers: pd.Series) -> bool:
     """Return whether numbers could have been written with points that separate thousands.
 
-    "950" and "1.200" are read as 950 and 1.2. Then whole numbers stand beside numbers with at most
-    three digits after the point, and none of these is less than one.
+    "950" and "1.200" are read as 950 and 1.2, and "29.000" as 29. Then no number reaches 1000, those
+    that are not whole have at most three digits after the point, and none of them is less than one.
     """
     if not pd.api.types.is_float_dtype(numbers):
         return False
     values = np.abs(numbers.to_numpy(dtype=np.float64))
     values = values[np.isfinite(values)]
+    if len(values) == 0 or values.max() >= 1000.0:
+        return False
     broken = values[values != np.rint(values)]
-    if len(broken) == 0 or broken.min() < 1.0 or broken.max() >= 1000.0:
+    if len(broken) == 0:
+        return True
+    if broken.min() < 1.0:
         return False
     digits = broken / _POINT_AND_THOUSAND
     return bool(np.allclose(digits, np.rint(digits), rtol=0.0, atol=1e-6))

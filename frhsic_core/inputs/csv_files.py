@@ -147,12 +147,13 @@ def all_cells(path: Path) -> tuple[pd.DataFrame, Dialect]:
     return pd.concat(parts, ignore_index=True), dialect
 
 
-def one_column(path: Path, name: str) -> pd.Series:
-    """Return the cells of one column as they are written."""
+def distinct_cells(path: Path, name: str) -> pd.Series:
+    """Return the cells of one column as they are written, without most of the repetitions."""
     with opened(path) as (file, dialect):
         place = dialect.names.index(name)
         parts = _parse(file, dialect, dtype={place: str})
-        return pd.concat([part[place] for part in parts], ignore_index=True)
+        distinct = [part[place].drop_duplicates() for part in parts]
+    return pd.concat(distinct, ignore_index=True)
 
 
 def _parse(file: TextIO, dialect: Dialect, **options: Any) -> Iterator[pd.DataFrame]:

@@ -167,7 +167,7 @@ def read_table(
             return Table(data, rows)
         parts = csv_files.parts_of(path, wanted, require)
         data, rows = _collect(parts, max_rows, random_state)
-        return _interpreted(data, rows, partial(csv_files.one_column, path))
+        return _interpreted(data, rows, partial(csv_files.distinct_cells, path))
 
 
 @dataclass(frozen=True)

@@ -242,12 +242,14 @@ NUMBERS = [
     bad("no age at all", text(rows([""] * N)), "'age' has no value"),
 ]
 INCOMES = [str(k * 40) if k < 25 else f"{k // 25}.{k % 25 * 40:03d}" for k in range(1, N + 1)]
+ROUND = [str(k * 40) if k < 25 else f"{k // 25}.000" for k in range(1, N + 1)]
 LARGE = [f"{1 + k}.{k * 37 % 1000:03d}" for k in range(N)]
 MILLIONS = [f"1.2{k}0.000" for k in range(10)] * 3
 COMMAS = [f'"1,{k + 100}"' for k in range(N)]
 THOUSANDS = [
     bad("German thousands", text(rows(INCOMES), ";"), "seem to separate thousands"),
     bad("German thousands and commas", text(rows(INCOMES)), "seem to separate thousands"),
+    bad("round German thousands", text(rows(ROUND), ";"), "seem to separate thousands"),
     bad("German millions", text(rows(MILLIONS), ";"), "'age' has numbers that are written as text"),
     bad("English thousands", text(rows(COMMAS)), "'age' has numbers that are written as text"),
     bad("Swiss thousands", text(rows(each("1'0{}"))), "'age' has numbers that are written as text"),
