@@ -33,6 +33,7 @@ SINGLE = 5  # of more categories than this, not nearly all may have a single row
 MIN_ROWS = 20
 _SCALE = 10  # fewer distinct numbers may be levels at any distance
 LARGEST = 1e150  # squares of larger numbers leave the range; they are codes, not measurements
+SMALLEST = 1e-150  # squares of smaller numbers are zero
 _YEAR = 365.2425  # days
 _WRITTEN_NUMBER = r"[-+$€£(='\"\s]*(0[xX][\da-fA-F]+|\d[\d.,'\s]*)[%$€£)'\"\s]*"
 _WRITTEN_DATE = r"\s*(\d{4}-\d{1,2}-\d{1,2}([T\s].*)?|\d{1,2}([./-])\d{1,2}\3(\d{4}|\d{2}))\s*"
@@ -322,6 +323,7 @@ def read_sample(given: Any, *, name: str, words: bool) -> tuple[Array, tuple[int
         require_exact(numbers, name)
         return np.array(numbers, dtype=np.float64), ()
     table = as_table(given, argument=name, default=name)
+    _require_columns(table, name)
     columns = [
         read_column(table.iloc[:, k], name=str(table.columns[k])) for k in range(table.shape[1])
     ]
@@ -336,6 +338,11 @@ def read_sample(given: Any, *, name: str, words: bool) -> tuple[Array, tuple[int
             )
     values = np.column_stack([column.values for column in columns])
     return values, places
+
+
+def _require_columns(table: pd.DataFrame, argument: str) -> None:
+    if table.shape[1] == 0:
+        raise ValueError(f"{argument} has no columns: pass at least one.")
 
 
 def words_for_numbers(column: Column) -> str:
@@ -374,9 +381,8 @@ def as_columns(
     1
     """
     table = as_table(given, argument=argument, default=default)
+    _require_columns(table, argument)
     names = [str(name) for name in table.columns]
-    if not names:
-        raise ValueError(f"{argument} has no columns: pass at least one.")
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise ValueError(f"{argument} has two columns named {twice!r}: rename one of them.")
@@ -410,6 +416,10 @@ def as_column(
         raise ValueError(
             f"{name!r} has the value {largest:.3g}, which is too large: if it is a code for missing "
             "values, write empty cells instead; otherwise choose another unit."
+        )
+    if 0.0 < largest < SMALLEST:
+        raise ValueError(
+            f"{name!r} has no value above {largest:.3g}, which is too small: choose another unit."
         )
     return column
 

@@ -19,6 +19,9 @@ import numpy as np
 import pandas as pd
 
 MOST_LEVELS = 100  # a column of text with more levels is an identifier or free text
+MOST_CODES = (
+    5  # words beside more numbers than this are no codes, but a mistake in a column of numbers
+)
 
 Plan = list[dict[str, Any]]
 """One entry per column of X, ``{"median", "missing"}`` for numbers and ``{"levels", "missing"}`` for categories."""
@@ -33,7 +36,27 @@ def is_categorical(column: pd.Series) -> bool:
         return True
     if column.dtype.kind in "biufcmM":  # numbers, booleans, dates and durations
         return False
-    return bool(pd.to_numeric(column.dropna(), errors="coerce").isna().any())
+    kinds = pd.Series(column.dropna().unique(), dtype=object)
+    is_word = pd.to_numeric(kinds, errors="coerce").isna()
+    if not is_word.any():
+        return False
+    _require_no_odd_cells(kinds, is_word, str(column.name))
+    return True
+
+
+def _require_no_odd_cells(kinds: pd.Series, is_word: pd.Series, name: str) -> None:
+    """Raise ``ValueError`` for a column of numbers with a few words among its distinct values.
+
+    Codes such as 0, 1, 2, "3+" are categories.
+    """
+    numbers = int((~is_word).sum())
+    if numbers > MOST_CODES and numbers > 0.5 * len(kinds):
+        example = str(kinds[is_word].iloc[0])[:40]
+        raise ValueError(
+            f"column {name} of X mixes numbers and words, such as {example!r}: write missing "
+            "values as None or NaN and numbers without units, or convert the column with "
+            "astype('category') if its numbers are codes."
+        )
 
 
 def has_categories(X: Any) -> bool:

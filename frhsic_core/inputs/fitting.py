@@ -16,6 +16,7 @@ import pandas as pd
 from scipy import sparse
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
+from frhsic_core.inputs.columns import LARGEST, SMALLEST
 from frhsic_core.inputs.rows import require_same_rows, warn_caller
 
 Fit = TypeVar("Fit", bound=Callable[..., Any])
@@ -159,6 +160,17 @@ def _has_values(column: pd.Series, values: np.ndarray) -> bool:
     if column.isna().any() or column.iloc[0] != values[0]:
         return False
     return bool((column.to_numpy() == values).all())
+
+
+def require_squares(x: np.ndarray) -> None:
+    """Raise ``ValueError`` for a column of features whose squares are zero or infinite."""
+    largest = np.abs(x).max(axis=0, initial=0.0)
+    for place, value in enumerate(largest):
+        if 0.0 < value < SMALLEST or value > LARGEST:
+            raise ValueError(
+                f"column {place} of X has values up to {value:.3g}, whose squares are no numbers: "
+                "choose another unit."
+            )
 
 
 def require_resolution(s: np.ndarray, name: str, *, more: str = "") -> None:

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from frhsic_core._arrays import ArrayLike
 from frhsic_core.inputs.features import columns_of, fit_columns
+from frhsic_core.inputs.fitting import require_squares
 from frhsic_core.remedies.attributes import attributes_to_fit, checked_features
 from frhsic_core.remedies.basis import BASES, AttributeBasis, standardized
 
@@ -148,6 +149,7 @@ class AttributeEraser(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         X = checked_features(self, X, reset=True, **_NUMBERS)
         self.columns_ = fit_columns(X)
         x = check_array(columns_of(X, self.columns_))
+        require_squares(x)
         frame = attributes_to_fit(self, X, sensitive_features, predicts_without=True)
         offset, scale = self._fit_features(x)
         z = self._features_of(x)

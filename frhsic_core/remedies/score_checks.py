@@ -13,6 +13,7 @@ from frhsic_core.inputs.tables import as_table
 from frhsic_core.remedies.attributes import UNNAMED
 from frhsic_core.remedies.links import IDENTITY, LINKS, LOG, LOGIT, Link
 
+_LOST = 1e-3  # of the standard deviation of the scores
 _FEWEST = 20
 
 
@@ -54,15 +55,29 @@ def choose_link(name: str, values: np.ndarray) -> Link:
     least, most = values.min(), values.max()
     probabilities = bool(least >= 0.0 and most <= 1.0)
     if name == "auto":
-        return LOGIT if probabilities else IDENTITY
-    link = LINKS[name]
+        link: Link = LOGIT if probabilities else IDENTITY
+    else:
+        link = LINKS[name]
     if link is LOGIT and not probabilities:
         raise ValueError("link='logit' needs scores from 0 to 1: choose another link.")
+    if link is LOGIT:
+        _require_logits(values)
     if link is LOG and least <= 0.0:
         raise ValueError(
             f"link='log' needs positive scores, but the smallest is {least:g}: choose 'identity'."
         )
     return link
+
+
+def _require_logits(values: np.ndarray) -> None:
+    """Raise an error for probabilities so close to 0 or 1 that their logits, up to ±15, lose them."""
+    change = np.abs(LOGIT.inverse(LOGIT.of(values)) - values).mean()
+    if change > _LOST * values.std():
+        raise ValueError(
+            f"scores from {values.min():.3g} to {values.max():.3g} are so close to 0 or 1 that "
+            "logits lose their differences: choose link='log' for scores near 0, and adjust one "
+            "minus the scores if they are near 1."
+        )
 
 
 def require_scores_to_adjust(values: np.ndarray) -> None:

@@ -169,6 +169,8 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "a name": ("age", "s is a str: pass a list or an array"),
     "times of a day": ([datetime.time(9), datetime.time(10)], "has times of a day"),
     "three dimensions of text": (np.full((2, 2, 2), "a"), r"shape \(2, 2, 2\)"),
+    "an empty mapping": ({}, "s has no columns: pass at least one"),
+    "a table without columns": (pd.DataFrame(index=range(3)), "s has no columns"),
     "columns of two lengths": ({"a": [1, 2], "b": [1, 2, 3]}, "columns with 2 and 3 rows"),
 }
 
@@ -258,3 +260,11 @@ def test_scores_need_no_positive_class_where_a_label_has_it() -> None:
         read_columns(2 - good, AGES, label, positive_class="good")  # codes 1 and 2
     with pytest.raises(ValueError, match="Leave positive_class out for numbers"):
         read_columns(AGES / 100, AGES, positive_class="good")
+
+
+def test_numbers_whose_squares_are_zero_are_refused() -> None:
+    assert read(AGES * 1e-140).values.max() == AGES.max() * 1e-140
+    for unit in (1e-200, 1e-310, 5e-324):
+        with pytest.raises(ValueError, match=r"'s' has no value above .* choose another unit"):
+            read(AGES * unit)
+    assert read(np.zeros(60)).values.max() == 0.0

@@ -124,6 +124,25 @@ def test_what_cannot_be_a_column_is_refused() -> None:
 # Scaling ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("odd", ["unknown", "12,345.67", "45 %"])
+@pytest.mark.parametrize("text", [False, True], ids=["numbers", "text"])
+def test_one_odd_cell_does_not_make_a_category_of_each_number(odd: str, text: bool) -> None:
+    """Forty incomes and one word are fewer levels than the hundred that a category may have."""
+    frame, y, s = people(40)
+    incomes = frame["income"].astype(str if text else object)
+    incomes.iloc[7] = odd
+    table = frame.assign(income=incomes)
+    with pytest.raises(ValueError, match="column income of X mixes numbers and words"):
+        FairClassifier(1.0, **QUICK).fit(table, y, sensitive_features=s)
+    as_codes = table.assign(income=incomes.astype("category"))
+    FairClassifier(1.0, **QUICK).fit(as_codes, y, sensitive_features=s)
+
+
+def test_codes_with_an_open_group_are_categories() -> None:
+    children = pd.DataFrame({"children": ["0", "1", "2", "3+"] * 5})
+    assert columns_of(children, fit_columns(children)).shape == (20, 4)
+
+
 def test_quantiles_with_weights_are_those_of_repeated_values() -> None:
     rng = np.random.default_rng(0)
     values, weights = rng.normal(size=50), rng.integers(0, 4, size=50)

@@ -38,6 +38,27 @@ def test_premiums_stay_positive_and_their_total_stays(method: str) -> None:
     assert gdp(kept, age) < 0.2 * gdp(score, age)
 
 
+@pytest.mark.parametrize("unit", [1e-8, 1e-20, 1e-140])
+@pytest.mark.parametrize("method", METHODS)
+def test_rare_events_keep_their_differences(method: str, unit: float) -> None:
+    """Logits end at 15, so scores below 3e-7 would all become one number, in silence."""
+    score, age = premiums(300)
+    rare = score / score.max() * unit
+    with pytest.raises(ValueError, match="are so close to 0 or 1 that logits lose their"):
+        adjust_scores(rare, sensitive_features=age, method=method)
+    kept = adjust_scores(rare, sensitive_features=age, method=method, link="log")
+    large = adjust_scores(1e3 * rare / unit, sensitive_features=age, method=method, link="log")
+    np.testing.assert_allclose(kept / unit, large / 1e3, rtol=1e-6)
+
+
+@pytest.mark.parametrize("low", [0.0, 1e-6, 0.01])
+def test_usual_probabilities_have_logits(low: float) -> None:
+    score, age = premiums(300)
+    shares = np.clip(score / score.max(), low, 1.0)
+    adjusted = adjust_scores(shares, sensitive_features=age)
+    np.testing.assert_allclose(adjusted.mean(), shares.mean(), rtol=1e-6)
+
+
 def test_what_was_moved_is_counted() -> None:
     score, age = premiums()
     moved = adjust_scores(score, sensitive_features=age, method="mean", keep_range=False)
