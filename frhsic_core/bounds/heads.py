@@ -144,7 +144,7 @@ def eipm_bound(
     sensitive_features : array_like
         ``(n,)``, the attribute.
     kernel_z : Kernel
-        A kernel as in :func:`hsic_bound`.
+        A kernel as in :func:`frhsic_core.hsic_bound`.
     delta : float
         Largest probability that the bound is too small.
     groups : sequence of float, optional

@@ -74,7 +74,7 @@ class DependenceBound:
 
     @property
     def own_values(self) -> bool:
-        """True if most rows have a value of the attribute of their own: the groups say nothing."""
+        """Whether most rows have a value of the attribute of their own, so that groups say nothing."""
         return 2 * self.values > self.n
 
     def rows_needed(self, threshold: float) -> int | None:

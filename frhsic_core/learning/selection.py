@@ -83,7 +83,7 @@ def select_lambda(
     callback : callable, optional
         Function that is passed to ``Trainer.fit``.
     **changes
-        Values of :class:`LambdaSelection` (``lams``, ``rule``, ...), which replace those of
+        Values of :class:`~frhsic_core.learning.LambdaSelection` (``lams``, ``rule``, ...), which replace those of
         ``selection``, and of ``TrainingSettings`` (``epochs``, ``widths``, ...), which replace
         those of ``settings``.
 
@@ -182,7 +182,7 @@ def validation_table(
         Seed of the permutations.
     **options
         Options of the test: ``max_rows``, ``n_permutations`` and ``alpha`` of
-        :class:`LambdaSelection`.
+        :class:`~frhsic_core.learning.LambdaSelection`.
     """
     selection = LambdaSelection.of(None, **options)
     data = x

@@ -587,4 +587,4 @@ def test_a_symbol_of_a_statement_is_introduced_before(extension) -> None:
         for slides in chapters
     ]
     missing = {symbol for found in fewer for symbols in found.values() for symbol in symbols}
-    assert missing >= {"Delta index", "P index", "mathcal G index", "nu S", "hat C", "eta Z"}
+    assert missing >= {"Delta index", "P index", "mathcal G index", "nu S", "eta Z"}

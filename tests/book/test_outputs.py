@@ -46,6 +46,7 @@ SHOWN = {
         path.stem for path in (ROOT / "frhsic_core" / "paper" / "statements").glob("*.py")
     },
     "watch_frhsic": {"test_score", "habit_1", "habit_2"},
+    "never_saw_your_age": {"test_score", "habit_1", "habit_2"},
     "which_remedy": {
         "adjust_scores",
         "adjusted_score",

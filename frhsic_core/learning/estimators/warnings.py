@@ -1,7 +1,8 @@
 """What is wrong with a fit that ends without an error but is probably not what the user wanted.
 
 Each function returns a message, or None if there is nothing to say; the estimator gives it as a
-:class:`FitWarning`. ``lam`` and ``learning_rate`` are those of the model, for the advice.
+:class:`~frhsic_core.inputs.fitting.FitWarning`. ``lam`` and ``learning_rate`` are those of the model, for
+the advice.
 """
 
 from __future__ import annotations

@@ -14,17 +14,13 @@ import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from frhsic_core.paper.experiments.comparison import corrected_t, mean_of_others
 from frhsic_core.paper.runs.plan import Experiment, units_of
-from frhsic_core.registry import OKABE_ITO
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)
@@ -402,41 +398,3 @@ def settings_of(rows: pd.DataFrame) -> pd.Series:
         ["needs_s", "family", "method", "learner", "strength"]
     ]
     return settings.drop_duplicates().groupby(["needs_s", "family"]).size()
-
-
-def draw(found: pd.DataFrame) -> Figure:
-    """Draw :func:`verdicts`: a row for each table, a column for each limit, ours over the best peer in each cell."""
-    import matplotlib.pyplot as plt
-
-    shades = {"lower": OKABE_ITO["sky blue"], "level": "0.92", "higher": OKABE_ITO["orange"]}
-    names, limits = list(dict.fromkeys(found["dataset"])), sorted(set(found["limit"]))
-    figure, axes = plt.subplots(1, 2, figsize=(6.4, 5.2), sharey=True, layout="constrained")
-    for axis, needs_s in zip(axes, (False, True), strict=True):
-        for line in found[found["needs_s"] == needs_s].itertuples():
-            x, y = limits.index(line.limit), names.index(line.dataset)
-            axis.add_patch(
-                plt.Rectangle((x - 0.48, y - 0.46), 0.96, 0.92, color=shades[line.verdict])
-            )
-            shown = f"{line.ours:.2f} | {line.peer:.2f}".replace("0.", ".")
-            axis.text(x, y, shown, ha="center", va="center", fontsize=9)
-        axis.set(xlim=(-0.5, len(limits) - 0.5), ylim=(len(names) - 0.5, -0.5))
-        axis.set_title(
-            "S is used to predict" if needs_s else "S is not used to predict", fontsize=11
-        )
-        axis.set_xticks(range(len(limits)), [f"{limit:g}" for limit in limits])
-        axis.set_yticks(
-            range(len(names)), [TABLES[name].title if name in TABLES else name for name in names]
-        )
-        axis.set_xlabel("quality that may be lost")
-        axis.tick_params(length=0)
-        axis.spines[:].set_visible(False)
-    words = {
-        "lower": "ours significantly lower",
-        "level": "no significant difference",
-        "higher": "best peer lower",
-    }
-    handles = [plt.Rectangle((0, 0), 1, 1, color=shades[key]) for key in words]
-    figure.legend(
-        handles, words.values(), loc="outside lower center", ncols=3, frameon=False, fontsize=9
-    )
-    return figure
