@@ -136,6 +136,12 @@ def test_every_package_has_a_rule_and_only_the_command_imports_the_paper() -> No
     assert {layer_of(path) for path in modules()} <= set(MAY_USE), "add the new package to MAY_USE"
     assert [layer for layer, used in MAY_USE.items() if "paper" in used] == ["cli"]
     assert [layer for layer, used in MAY_USE.items() if "cli" in used] == []
+    importing = set()
+    for path in modules():
+        names = imports(ast.parse(path.read_text(encoding="utf-8")))
+        if layer_of(path) != "paper" and any(n.startswith("frhsic_core.paper") for n in names):
+            importing.add(path.relative_to(PACKAGE).as_posix())
+    assert importing == {"cli/paper.py"}
     TopologicalSorter(MAY_USE).prepare()
 
 
@@ -211,6 +217,30 @@ def test_the_command_and_the_data_need_no_extra() -> None:
     )
     done = without(declared("paper", "test"), script)
     assert done.returncode == 0, done.stderr
+
+
+def test_the_commands_of_practice_import_nothing_of_the_paper() -> None:
+    script = (
+        "import sys\n"
+        "from frhsic_core.cli import command\n"
+        "for line in ('audit --demo', 'adjust --help', 'monitor --help'):\n"
+        "    command()(line.split(), standalone_mode=False)\n"
+        "assert not [name for name in sys.modules if name.startswith('frhsic_core.paper')]\n"
+        "command()(['--help'], standalone_mode=False)\n"
+        "assert 'frhsic_core.cli.paper' in sys.modules"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    practice, paper = done.stdout.split("─ Practice ─")[1].split("─ The paper ─")
+    assert re.findall(r"(?m)^│ (\w+) ", practice) == ["audit", "adjust", "monitor"]
+    assert re.findall(r"(?m)^│ (\w+) ", paper) == [
+        "certify",
+        "run",
+        "tables",
+        "status",
+        "ledger",
+        "data",
+    ]
 
 
 def test_no_module_needs_itself() -> None:

@@ -16,7 +16,8 @@ from frhsic_core.cli import command
 
 def each_command(group: Any, name: str = "frhsic") -> Iterator[tuple[str, Any]]:
     """Yield the name and the object of every command, those of a group after the name of the group."""
-    for part, found in group.commands.items():
+    for part in group.list_commands(None):
+        found = group.get_command(None, part)
         if hasattr(found, "commands"):
             yield from each_command(found, f"{name} {part}")
         else:

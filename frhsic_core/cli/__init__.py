@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import importlib
 import sys
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import typer
+from typer.core import TyperGroup
 
 import frhsic_core
 from frhsic_core.cli.terminal import as_sentences
@@ -38,18 +41,52 @@ def _options(
     """Audit predictions, check the theorems of the FRHSIC paper, download its data, and run its experiments."""
 
 
+class Commands(TyperGroup):
+    """The commands of practice; those of the paper join them when another name, or the list, is asked for.
+
+    So ``frhsic audit`` imports nothing of the paper.
+    """
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return a command by name."""
+        if cmd_name not in self.commands:
+            self._add_those_of_the_paper()
+        return super().get_command(ctx, cmd_name)
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names of all commands."""
+        self._add_those_of_the_paper()
+        return super().list_commands(ctx)
+
+    def _add_those_of_the_paper(self) -> None:
+        paper = importlib.import_module("frhsic_core.cli.paper")
+        app = typer.Typer()
+        _add(app, paper.EXAMPLES, panel="The paper")
+        app.add_typer(paper.data, name="data", rich_help_panel="The paper")
+        group: Any = typer.main.get_command(app)
+        for name, found in group.commands.items():
+            self.commands.setdefault(name, found)
+
+
+def _add(app: typer.Typer, examples: Mapping[Callable[..., None], str], *, panel: str) -> None:
+    """Add functions as commands of a panel of the help, each with an example."""
+    for function, example in examples.items():
+        add = app.command(epilog=f"Example: {example}", rich_help_panel=panel)
+        add(as_sentences()(function))
+
+
 def command() -> typer.Typer:
     """Return the command with all subcommands."""
     app = typer.Typer(
-        no_args_is_help=True, add_completion=False, pretty_exceptions_show_locals=False
+        cls=Commands,
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_show_locals=False,
     )
     app.callback(epilog=f"Example: frhsic status\n\n{EXIT_STATUS}")(_options)
-    practice = importlib.import_module("frhsic_core.cli.practice")
-    monitoring = importlib.import_module("frhsic_core.cli.monitoring")
-    paper = importlib.import_module("frhsic_core.cli.paper")
-    app.add_typer(practice.data, name="data")
-    for function, example in (practice.EXAMPLES | monitoring.EXAMPLES | paper.EXAMPLES).items():
-        app.command(epilog=f"Example: {example}")(as_sentences()(function))
+    for name in ("practice", "monitoring"):
+        module = importlib.import_module(f"frhsic_core.cli.{name}")
+        _add(app, module.EXAMPLES, panel="Practice")
     return app
 
 

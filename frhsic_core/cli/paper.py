@@ -1,4 +1,7 @@
-"""Define the commands about the paper: run, tables, status, ledger and certify."""
+"""Define the commands about the paper: run, tables, status, ledger, certify and the group data.
+
+This is the only module outside of :mod:`frhsic_core.paper` that imports it.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,11 @@ import typer
 
 from frhsic_core._choices import one_of
 from frhsic_core.cli import INTERRUPTED
-from frhsic_core.cli.terminal import fail, print_table, waiting
+from frhsic_core.cli.terminal import as_sentences, echo, fail, print_table, waiting
+from frhsic_core.data._files import DataError, Folders, find_local
+from frhsic_core.data._loading import CARDS, REAL, RECIPES, available_datasets, load_dataset
+from frhsic_core.data._recipes import Source as DataSource
+from frhsic_core.paper.datasets import load_variant, recipe_of, sources_of, variants_of
 from frhsic_core.paper.experiments import EXPERIMENTS, PRESETS, experiment_for, plans_for
 from frhsic_core.paper.experiments.main import beside_paper, pareto_table
 from frhsic_core.paper.record import compare, read_recorded, record
@@ -22,7 +29,7 @@ from frhsic_core.paper.runs.store import ResultStore
 from frhsic_core.paper.statements.overview import judged
 from frhsic_core.paper.statements.registry import Result, find_statement, run_checks, statements
 from frhsic_core.paper.stored import results_folder, verdicts_file
-from frhsic_core.registry import MEASURES
+from frhsic_core.registry import DATASETS, MEASURES
 
 Place = Annotated[
     Path | None,
@@ -43,6 +50,108 @@ _PARETO = [
     "paper_naup",
 ]
 _PARETO += ["lam", "variant", "paper_dependence", "paper_performance", "naup_low", "naup_high"]
+
+
+data = typer.Typer(
+    no_args_is_help=True,
+    help="List, download and describe the datasets.",
+    epilog="Example: frhsic data list",
+)
+
+# Data -------------------------------------------------------------------------------------------
+
+
+def _known(name: str) -> str:
+    return one_of("dataset", name, available_datasets())
+
+
+@data.command("list", epilog="Example: frhsic data list")
+def list_datasets() -> None:
+    """List all datasets with their size, task, sensitive attribute, source and local status. Local files are verified.
+
+    Nothing is downloaded.
+    """
+    folders = Folders.from_environment()
+    rows = []
+    for name in REAL:
+        for variant in variants_of(name):
+            shown, status = _found_locally(name, variant, folders)
+            rows.append(
+                (
+                    name,
+                    variant,
+                    status,
+                    recipe_of(name, variant).sensitive,
+                    str(shown.d),
+                    f"{shown.counts[-1]:,}",
+                    RECIPES[name].task,
+                    f"{shown.kind}: {shown.file.name}",
+                )
+            )
+    for name in (key for key in RECIPES if key not in REAL):
+        law = load_dataset(name)
+        size = (str(law.d), f"{law.n:,}", law.task)
+        rows.append((name, "-", "built in", law.sensitive_name, *size, "a probability law"))
+    headings = ("name", "variant", "status", "S", "d", "n", "task", "source")
+    print_table(headings, rows, fold=("source", "status"))
+
+
+def _found_locally(name: str, variant: str, folders: Folders) -> tuple[DataSource, str]:
+    """Return the file of a variant that is on this machine, or else the one to download, and a status."""
+    sources = sources_of(name, variant)
+    with_links = [source for source in sources if source.file.links]
+    to_download = (with_links or list(sources))[0]
+    try:
+        for source in sources:
+            if located := find_local(source.file, folders, []):
+                return source, f"verified, in {located.origin}"
+    except OSError as error:
+        return to_download, f"not readable: {error.strerror or error}"
+    return to_download, f"missing: frhsic data fetch {name}"
+
+
+@data.command(epilog="Example: frhsic data fetch compas crime")
+@as_sentences()
+def fetch(
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Names of datasets. Default: all real datasets.")
+    ] = None,
+) -> None:
+    """Download the named datasets to the cache, unless they are there, and verify them: checksum, columns and rows.
+
+    If a download fails, or a file is wrong, instructions for a manual download are printed.
+
+    Exit status: 0 all datasets are available; 1 at least one is not; 2 the command is wrong.
+    """
+    failed = False
+    for name in list(map(_known, names or REAL)):
+        for variant in variants_of(name):
+            try:
+                with waiting(f"Loading {name} ({variant}) ..."):
+                    loaded = load_variant(name, variant)
+                echo(loaded.provenance)
+            except (DataError, OSError) as error:
+                failed = True
+                echo(f"{name} ({variant}): not available\n{error}\n")
+    if failed:
+        raise typer.Exit(1)
+
+
+@data.command(epilog="Example: frhsic data card adult")
+@as_sentences()
+def card(
+    name: Annotated[str, typer.Argument(help="Name of a dataset; see frhsic data list.")],
+) -> None:
+    """Print the description of a dataset: what was measured, by whom, the terms of use and the known problems."""
+    it = CARDS[_known(name)]
+    echo(f"── {DATASETS[name].label} ──")
+    for text in (it.measured, it.by, it.sensitive, it.target, it.terms):
+        echo(text)
+    for label, entries in (
+        ("Known problems", it.problems),
+        ("Limits of what the data show", it.not_for),
+    ):
+        echo("\n  - ".join([f"{label}:", *entries]))
 
 
 # Runs -----------------------------------------------------------------------------------------------------------------

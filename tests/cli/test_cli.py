@@ -29,8 +29,9 @@ APP = cli.command()
 def commands(command: Any, path: tuple[str, ...] = ()) -> dict[tuple[str, ...], Any]:
     """Return every command and group by the words that call it."""
     found = {path: command}
-    for name, inner in getattr(command, "commands", {}).items():
-        found |= commands(inner, (*path, name))
+    if hasattr(command, "commands"):
+        for name in command.list_commands(None):
+            found |= commands(command.get_command(None, name), (*path, name))
     return found
 
 

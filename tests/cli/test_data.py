@@ -8,7 +8,7 @@ import pytest
 import requests
 from typer.testing import CliRunner
 
-from frhsic_core.cli.practice import data as app
+from frhsic_core.cli.paper import data as app
 from frhsic_core.data._loading import RECIPES
 from frhsic_core.paper.datasets import VARIANTS, sources_of
 from frhsic_core.registry import PAPER_DATASETS
