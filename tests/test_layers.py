@@ -219,11 +219,11 @@ def test_the_command_and_the_data_need_no_extra() -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_the_commands_of_practice_import_nothing_of_the_paper() -> None:
+def test_the_commands_of_practice_import_nothing_of_the_paper(tmp_path: Path) -> None:
     script = (
         "import sys\n"
         "from frhsic_core.cli import command\n"
-        "for line in ('audit --demo', 'adjust --help', 'monitor --help'):\n"
+        f"for line in ('audit --demo --out {tmp_path}/audit.html', 'adjust --help', 'monitor --help'):\n"
         "    command()(line.split(), standalone_mode=False)\n"
         "assert not [name for name in sys.modules if name.startswith('frhsic_core.paper')]\n"
         "command()(['--help'], standalone_mode=False)\n"

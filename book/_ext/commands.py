@@ -49,7 +49,7 @@ def tables() -> str:
     >>> "| `--max-rows` | Audit a random sample of a larger file. | `5000000` |" in page, "`--guaranteed` the" in page
     (True, True)
     >>> page.count("| option |"), "**`frhsic data card`**" in page
-    (9, True)
+    (10, True)
     """
     page = ""
     for name, found in each_command(typer.main.get_command(command())):

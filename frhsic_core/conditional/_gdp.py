@@ -1,7 +1,6 @@
 """Generalized demographic parity: the distance of the mean prediction at one value of S from the overall mean.
 
-There is one estimate of the curve E[f | S] and one GDP (``conditional._curve``). The authors of the
-paper report another number, which is an option here.
+There is one estimate of the curve E[f | S] and one GDP (``conditional._curve``).
 """
 
 from __future__ import annotations
@@ -23,13 +22,7 @@ from frhsic_core._arrays import (
     row_weights,
     same_kind,
 )
-from frhsic_core._choices import one_of
 from frhsic_core.conditional._curve import Curve, Smoother
-from frhsic_core.conditional._smoothing import counted_range, log_kernel, weigh_logits
-
-AUTHORS_BANDWIDTH = 0.1
-AUTHORS_GRID = 50
-AUTHORS_CONSTANT = 1e-10  # the authors divide the kernel weights by their sum plus this
 
 
 def as_predictions(y_pred: ArrayLike, s: ArrayLike, check_finite: bool) -> tuple[Tensor, Tensor]:
@@ -60,21 +53,15 @@ def gdp(
     y_pred: ArrayLike,
     s: ArrayLike,
     *,
-    estimator: str = "curve",
     mask: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
     check_finite: bool = True,
 ) -> Any:
     """Estimate generalized demographic parity ``E_S |E[f | S] − E f|`` of the predictions f.
 
-    ``"curve"`` averages over the people: E[f | S] is a local quadratic fit with a bandwidth chosen by cross-validation,
+    The mean is taken over the people. E[f | S] is a local quadratic fit with a bandwidth chosen by cross-validation,
     and an attribute with few distinct values is not smoothed (:func:`gdp_curve` gives the curve, its band and an
     interval). Every other function of the library that reports a GDP reports this number. O(n log n) time, O(n) memory.
-
-    ``"authors"`` is the number that the tables of the paper report: Nadaraya–Watson weights with bandwidth 0.1,
-    averaged evenly over 50 points from the smallest to the largest S, with S scaled to [0, 1] and f on the scale of
-    logits. The sum of the weights has 1e-10 added to it, which pulls the conditional mean to zero where no observation
-    is near. O(n) time.
 
     GDP depends on the scale of f: logits and probabilities give different numbers. For binary S it is
     ``2p(1 − p)·|E[f | S = 1] − E[f | S = 0]|`` with p = P(S = 1), at most half of the demographic-parity gap.
@@ -87,15 +74,12 @@ def gdp(
         Predictions, ``(..., n)`` or ``(..., n, 1)``: probabilities, logits or real values, used as they are.
     s : array_like
         One attribute, ``(..., n)`` or ``(..., n, 1)``.
-    estimator : {"curve", "authors"}
-        See above.
     mask : array_like, optional
         Rows to use, ``(..., n)``; for equal opportunity the rows with y = 1.
     sample_weight : array_like, optional
         Weights of the rows, ``(..., n)``.
     check_finite : bool
-        Switch the checks of values off, for the authors' estimator inside a training step. Where a mask keeps nothing,
-        GDP is then zero.
+        Switch the checks of values off. Where a mask keeps nothing, GDP is then zero.
 
     Returns
     -------
@@ -107,18 +91,13 @@ def gdp(
     >>> y, s = [0.1, 0.2, 0.7, 0.8], [0.0, 0.0, 1.0, 1.0]
     >>> round(gdp(y, s), 6)
     0.3
-    >>> round(gdp(y, s, estimator="authors"), 4)
-    0.2924
     """
-    one_of("estimator", estimator, ("curve", "authors"))
     for name, other in (("mask", mask), ("sample_weight", sample_weight)):
         require_same_rows(s, other, names=("s", name))
     y, points = as_predictions(y_pred, s, check_finite)
     _single_attribute(points, "gdp")
     q = row_weights(points, mask, sample_weight, check_finite=check_finite)
-    return (
-        _authors(y, points, q) if estimator == "authors" else _from_curves(y, points.squeeze(-1), q)
-    )
+    return _from_curves(y, points.squeeze(-1), q)
 
 
 def _from_curves(y: Tensor, s: Tensor, q: Tensor | None) -> Tensor:
@@ -153,20 +132,6 @@ def _from_curves(y: Tensor, s: Tensor, q: Tensor | None) -> Tensor:
 
 def _numpy(x: Tensor) -> np.ndarray:
     return x.detach().double().cpu().numpy()
-
-
-def _authors(y: Tensor, s: Tensor, q: Tensor | None) -> Tensor:
-    low, high = counted_range(s.squeeze(-1), q)
-    steps = torch.linspace(0.0, 1.0, AUTHORS_GRID, dtype=s.dtype, device=s.device)
-    at = (low + (high - low) * steps).unsqueeze(-1)
-    logits = weigh_logits(log_kernel(at, s, AUTHORS_BANDWIDTH), q)
-    conditional = (torch.softmax(logits, dim=-1) @ y.unsqueeze(-1)).squeeze(-1)
-    total = torch.logsumexp(logits, dim=-1).exp()
-    if q is not None:
-        total = total * (q > 0).sum(-1, keepdim=True)
-    mean = y.mean(-1) if q is None else (q * y).sum(-1)
-    gaps = (conditional * (total / (total + AUTHORS_CONSTANT)) - mean.unsqueeze(-1)).abs()
-    return gaps.mean(-1) if q is None else gaps.mean(-1) * (q > 0).any(-1)
 
 
 def gdp_curve(

@@ -7,6 +7,7 @@ import torch
 
 from frhsic_core.conditional import eipm, gdp
 from frhsic_core.kernels import Gaussian
+from frhsic_core.paper.stored_gdp import authors_gdp
 
 STEPS = {
     "frem": lambda z, s, r, m: eipm(z, s, kernel_z=Gaussian(1.0), bandwidth=0.5, anchors=r, **m),
@@ -14,7 +15,7 @@ STEPS = {
     "eipm, spaced anchors": lambda z, s, r, m: eipm(
         z, s, kernel_z=Gaussian(1.0), bandwidth=(0.5,), anchors=9, **m
     ),
-    "gdp": lambda z, s, r, m: gdp(z.sum(-1), s, estimator="authors", **m),
+    "gdp": lambda z, s, r, m: authors_gdp(z.sum(-1), s, **m),
 }
 
 

@@ -12,11 +12,11 @@ import torch
 from frhsic_core import audit, audit_representation, gdp, gdp_curve
 from frhsic_core.auditing import gdp_score
 from frhsic_core.laws import GaussianPair
-from frhsic_core.paper.runs import jobs as smoothing
-from frhsic_core.paper.runs.jobs import smoothed_gdp
+from frhsic_core.paper import stored_gdp
+from frhsic_core.paper.stored_gdp import authors_gdp, smoothed_gdp
 from frhsic_core.remedies.dependence import dependence_of
 
-ESTIMATORS = [{}, {"estimator": "authors"}]
+ESTIMATES = [gdp, authors_gdp]
 
 
 def sample(generator, *shape):
@@ -99,35 +99,35 @@ def test_a_few_people_with_different_values_are_smoothed() -> None:
     assert gdp(noise, np.arange(12.0)).mean() < 0.75 * alone.mean()
 
 
-@pytest.mark.parametrize("options", ESTIMATORS)
-def test_batch_is_a_loop(generator, options):
+@pytest.mark.parametrize("estimate", ESTIMATES)
+def test_batch_is_a_loop(generator, estimate):
     y, s = sample(generator, 2, 3, 25)
     mask = torch.rand(2, 3, 25, generator=generator) < 0.7
     for extra in ({}, {"mask": mask}, {"sample_weight": s}):
-        values = gdp(y, s, **options, **extra)
+        values = estimate(y, s, **extra)
         assert values.shape == (2, 3)
         for a in range(2):
             for b in range(3):
-                one = gdp(y[a, b], s[a, b], **options, **{k: v[a, b] for k, v in extra.items()})
+                one = estimate(y[a, b], s[a, b], **{k: v[a, b] for k, v in extra.items()})
                 torch.testing.assert_close(values[a, b], one, rtol=1e-11, atol=1e-13)
-    shared = gdp(y, s[0, 0], **options)
-    torch.testing.assert_close(shared[1, 2], gdp(y[1, 2], s[0, 0], **options))
+    shared = estimate(y, s[0, 0])
+    torch.testing.assert_close(shared[1, 2], estimate(y[1, 2], s[0, 0]))
 
 
-@pytest.mark.parametrize("options", ESTIMATORS)
-def test_a_mask_is_the_subset(generator, options):
+@pytest.mark.parametrize("estimate", ESTIMATES)
+def test_a_mask_is_the_subset(generator, estimate):
     y, s = sample(generator, 60)
     keep = torch.arange(60) % 3 != 0
     keep[[int(s.argmin()), int(s.argmax())]] = False  # a grid spans the rows kept
-    expected = gdp(y[keep], s[keep], **options)
-    torch.testing.assert_close(gdp(y, s, mask=keep, **options), expected)
+    expected = estimate(y[keep], s[keep])
+    torch.testing.assert_close(estimate(y, s, mask=keep), expected)
     torch.testing.assert_close(
-        gdp(y, s, sample_weight=3.0 * keep, **options), expected, rtol=1e-9, atol=0.0
+        estimate(y, s, sample_weight=3.0 * keep), expected, rtol=1e-9, atol=0.0
     )
     weights = torch.linspace(0.5, 2.0, 60, dtype=torch.float64)
-    weighted = gdp(y, s, sample_weight=weights, mask=keep, **options)
+    weighted = estimate(y, s, sample_weight=weights, mask=keep)
     torch.testing.assert_close(
-        weighted, gdp(y[keep], s[keep], sample_weight=3.0 * weights[keep], **options)
+        weighted, estimate(y[keep], s[keep], sample_weight=3.0 * weights[keep])
     )
     assert not torch.allclose(weighted, expected, rtol=1e-4)
 
@@ -142,46 +142,42 @@ def test_units_do_not_matter(generator):
     torch.testing.assert_close(gdp(2.0**900 * y, s), 2.0**900 * value)
 
 
-@pytest.mark.parametrize("options", ESTIMATORS)
-def test_degenerate_samples_have_a_value(options):
+@pytest.mark.parametrize("estimate", ESTIMATES)
+def test_degenerate_samples_have_a_value(estimate):
     s = torch.linspace(0, 1, 30, dtype=torch.float64)
     tolerance = 1e-9  # the authors' constant leaves 1e-10
-    assert gdp(torch.full((30,), 2.0).double(), s, **options).item() == pytest.approx(
-        0.0, abs=tolerance
-    )
-    assert gdp(s, torch.full((30,), 0.1).double(), **options).item() == pytest.approx(
-        0.0, abs=tolerance
-    )
-    assert gdp([1.0], [0.3], **options) == pytest.approx(0.0, abs=tolerance)
+    assert estimate(torch.full((30,), 2.0).double(), s).item() == pytest.approx(0.0, abs=tolerance)
+    assert estimate(s, torch.full((30,), 0.1).double()).item() == pytest.approx(0.0, abs=tolerance)
+    assert estimate([1.0], [0.3]) == pytest.approx(0.0, abs=tolerance)
 
 
-@pytest.mark.parametrize("options", ESTIMATORS)
+@pytest.mark.parametrize("estimate", ESTIMATES)
 @pytest.mark.parametrize("n", [8, 40])
-def test_gradients(generator, options, n):
+def test_gradients(generator, estimate, n):
     y, s = sample(generator, n)
     s[3] = s[5]
     y.requires_grad_()
     keep = torch.arange(n) % 4 != 2
-    assert torch.autograd.gradcheck(lambda y: gdp(y, s, **options), y)
-    assert torch.autograd.gradcheck(lambda y: gdp(y, s, mask=keep, **options), y)
+    assert torch.autograd.gradcheck(lambda y: estimate(y, s), y)
+    assert torch.autograd.gradcheck(lambda y: estimate(y, s, mask=keep), y)
     constant = torch.ones(n, dtype=torch.float64, requires_grad=True)
-    (gradient,) = torch.autograd.grad(gdp(constant, s, **options), constant)
+    (gradient,) = torch.autograd.grad(estimate(constant, s), constant)
     assert bool(torch.isfinite(gradient).all())
 
 
-@pytest.mark.parametrize("options", ESTIMATORS)
-def test_an_empty_mask_is_zero_without_checks_and_an_error_with_them(generator, options):
+@pytest.mark.parametrize("estimate", ESTIMATES)
+def test_an_empty_mask_is_zero_without_checks_and_an_error_with_them(generator, estimate):
     y, s = sample(generator, 2, 10)
     y.requires_grad_()
     mask = torch.tensor([[True], [False]]).expand(2, 10)
-    value = gdp(y, s, mask=mask, check_finite=False, **options)
-    torch.testing.assert_close(value[0], gdp(y[0], s[0], **options))
+    value = estimate(y, s, mask=mask, check_finite=False)
+    torch.testing.assert_close(value[0], estimate(y[0], s[0]))
     assert value[1].item() == 0.0
     (gradient,) = torch.autograd.grad(value.sum(), y)
     assert bool(torch.isfinite(gradient).all())
     assert bool((gradient[1] == 0).all())
     with pytest.raises(ValueError, match="mask keeps no row"):
-        gdp(y, s, mask=mask, **options)
+        estimate(y, s, mask=mask)
 
 
 def test_the_same_kind_comes_out_as_goes_in(generator):
@@ -239,8 +235,8 @@ def loop_gdp(y, s, *, h, points, constant=0.0):
 def test_the_smoothed_gdp_equals_the_loop(generator, monkeypatch):
     y, s = sample(generator, 40)
     silverman = s.std().item() * (3 * 40 / 4) ** (-1 / 5)
-    for block in (smoothing._BLOCK, 150):
-        monkeypatch.setattr(smoothing, "_BLOCK", block)
+    for block in (stored_gdp._BLOCK, 150):
+        monkeypatch.setattr(stored_gdp, "_BLOCK", block)
         for options, h in (
             ({}, 0.1),
             ({"bandwidth": 0.2}, 0.2),
@@ -257,14 +253,12 @@ def test_the_authors_estimator_equals_the_loop_with_its_constant(generator):
     s = torch.cat([0.1 * s, 2.0 + s])
     y = torch.cat([y, y + 1.0])
     points = np.linspace(s.min().item(), s.max().item(), 50)
-    found = gdp(y, s, estimator="authors").item()
+    found = authors_gdp(y, s).item()
     assert found == pytest.approx(loop_gdp(y, s, h=0.1, points=points, constant=1e-10), rel=1e-10)
     assert abs(loop_gdp(y, s, h=0.1, points=points) - found) > 1e-3
     keep = torch.arange(80) % 4 != 0  # the constant counts the rows kept
-    subset = gdp(y[keep], s[keep], estimator="authors")
-    torch.testing.assert_close(
-        gdp(y, s, estimator="authors", mask=keep), subset, rtol=1e-11, atol=0.0
-    )
+    subset = authors_gdp(y[keep], s[keep])
+    torch.testing.assert_close(authors_gdp(y, s, mask=keep), subset, rtol=1e-11, atol=0.0)
 
 
 def test_several_attributes_have_product_weights(generator):

@@ -21,7 +21,7 @@ from torch import Tensor
 import frhsic_core as fc
 from frhsic_core import Gaussian, Laplacian, hsic, normalized_hsic
 from frhsic_core._arrays import as_tensor
-from frhsic_core.paper.runs.jobs import smoothed_gdp
+from frhsic_core.paper.stored_gdp import smoothed_gdp
 
 PAGE = Path(__file__).resolve().parents[2] / "book" / "unusual_input.md"
 Statistic = Callable[[Tensor, Tensor], Tensor]

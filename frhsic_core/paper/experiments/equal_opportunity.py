@@ -116,7 +116,7 @@ def _gdp_of_finite(
     """
     import torch
 
-    from frhsic_core.conditional import gdp
+    from frhsic_core.paper.stored_gdp import authors_gdp
 
     with torch.no_grad():
         output = trained.forward(splits.x_test)[1].double()
@@ -124,7 +124,7 @@ def _gdp_of_finite(
         output = torch.where(alive[:, None], output, 0.0)
         s = splits.s_test[list(trained.dataset)].double()
         s = s if attribute is None else s[..., attribute]
-        value = gdp(output, s, mask=mask, estimator="authors", check_finite=False)
+        value = authors_gdp(output, s, mask=mask, check_finite=False)
         return torch.where(alive, value, torch.nan).double().cpu()
 
 

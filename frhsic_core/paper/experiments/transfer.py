@@ -62,9 +62,8 @@ def measure(trained: TrainedStack, splits: SplitStack, data: Dataset) -> dict[st
     """
     import torch
 
-    from frhsic_core.conditional import gdp
     from frhsic_core.paper.experiments.fresh_heads import forest_head, neural_heads, svm_head
-    from frhsic_core.paper.runs.jobs import smoothed_gdp
+    from frhsic_core.paper.stored_gdp import authors_gdp, smoothed_gdp
 
     which = torch.tensor(trained.dataset, device=splits.y_train.device)
     z_train = trained.encode(splits.x_train)
@@ -92,7 +91,7 @@ def measure(trained: TrainedStack, splits: SplitStack, data: Dataset) -> dict[st
         columns = torch.full((2, trained.models), torch.nan, dtype=torch.float64, device=s.device)
         if name in heads:
             head, of = heads[name]
-            columns[0, of] = gdp(head.score, s[of], estimator="authors", check_finite=False)
+            columns[0, of] = authors_gdp(head.score, s[of], check_finite=False)
             columns[1, of] = smoothed_gdp(head.probability, s[of])
         columns[:, ~alive] = torch.nan
         for what, values in zip(("gdp_mixed", "gdp_sample"), columns, strict=True):

@@ -20,11 +20,7 @@ import torch
 from torch import Tensor
 
 import frhsic_core
-from frhsic_core._arrays import ArrayLike
 from frhsic_core.auditing import audit_representation
-from frhsic_core.conditional import gdp
-from frhsic_core.conditional._gdp import as_predictions
-from frhsic_core.conditional._smoothing import Bandwidth, resolve_bandwidth, weights_at
 from frhsic_core.learning.data import TrainingData
 from frhsic_core.learning.penalties import make_penalty
 from frhsic_core.learning.stack import TrainedStack
@@ -33,6 +29,7 @@ from frhsic_core.paper.datasets import SplitStack, as_dict, load_variant, stack_
 from frhsic_core.paper.experiments import module_of
 from frhsic_core.paper.runs.plan import Job, Settings, Stack, Unit
 from frhsic_core.paper.runs.store import Part, rows_of_models
+from frhsic_core.paper.stored_gdp import authors_gdp, smoothed_gdp
 
 if TYPE_CHECKING:
     from frhsic_core.data._recipes import Dataset
@@ -52,7 +49,6 @@ _LIBRARIES = ("torch", "numpy", "scipy", "scikit-learn", "pandas")
 AUDIT_ROWS = 1000  # rows of the test part behind HSIC and distance correlation
 # What every sweep stores of an audit of the representation.
 AUDITED = ("normalized_hsic_1", "distance_correlation", "linear_r2", "nonlinear_r2")
-_BLOCK = 1 << 24  # numbers in one block of the weight matrix: 128 MiB in float64
 
 
 class OutOfTime(Exception):
@@ -175,43 +171,6 @@ def _train(job: Stack, device: str, deadline: float) -> Part:
 # What is measured on the trained models, for the whole stack at once and on its device --------------------------------
 
 
-@torch.no_grad()
-def smoothed_gdp(y_pred: ArrayLike, s: ArrayLike, *, bandwidth: Bandwidth = 0.1) -> Tensor:
-    """Estimate ``E_S |E[f | S] − E f|`` with Nadaraya–Watson weights at one bandwidth, at the observed S. O(n²) time.
-
-    The library itself has one GDP (:func:`frhsic_core.gdp`). The column ``gdp_sample`` of the stored results is
-    measured with this function, so that it can be compared with the paper's.
-
-    Parameters
-    ----------
-    y_pred : array_like
-        ``(..., n)``: predictions.
-    s : array_like
-        ``(..., n)`` or ``(..., n, p)``; several attributes have product weights.
-    bandwidth : float, str, Tensor or tuple
-        As in :func:`frhsic_core.eipm`.
-
-    Returns
-    -------
-    Tensor
-        The batch shape.
-
-    Examples
-    --------
-    >>> round(smoothed_gdp([0.1, 0.2, 0.7, 0.8], [0.0, 0.0, 1.0, 1.0], bandwidth=0.01).item(), 6)
-    0.3
-    """
-    y, s = as_predictions(y_pred, s, check_finite=False)
-    h = resolve_bandwidth(bandwidth, s, None)
-    mean = y.mean(-1, keepdim=True)
-    step = max(1, _BLOCK // max(1, s.shape[:-1].numel()))
-    gaps = []
-    for at in s.split(step, dim=-2):
-        conditional = (weights_at(at, s, h, None) @ y.unsqueeze(-1)).squeeze(-1)
-        gaps.append((conditional - mean).abs())
-    return torch.cat(gaps, dim=-1).mean(-1)
-
-
 def prediction_metrics(
     output: Tensor, y: Tensor, attributes: Tensor, *, task: str
 ) -> dict[str, Tensor]:
@@ -227,14 +186,14 @@ def prediction_metrics(
         performance = (output - y).square().mean(-1)
         constant = y.var(-1, correction=0)
     each = attributes.double().unbind(-1)
+    as_the_authors = [authors_gdp(output, s, check_finite=False) for s in each]
+    as_defined = [smoothed_gdp(f, s) for s in each]
     return {
         "performance": performance,
         "constant": constant,
         "positive": (output > 0).double().mean(-1),
-        "gdp_reference": torch.stack(
-            [gdp(output, s, estimator="authors", check_finite=False) for s in each]
-        ).amax(0),
-        "gdp_sample": torch.stack([smoothed_gdp(f, s) for s in each]).amax(0),
+        "gdp_reference": torch.stack(as_the_authors).amax(0),
+        "gdp_sample": torch.stack(as_defined).amax(0),
     }
 
 

@@ -13,7 +13,8 @@ from frhsic_core.data import Dataset, Provenance, load_dataset
 from frhsic_core.joint import distance_correlation, normalized_hsic
 from frhsic_core.learning import Trainer, TrainingData
 from frhsic_core.paper.datasets import load_variant, stack_splits
-from frhsic_core.paper.runs.jobs import evaluate, smoothed_gdp
+from frhsic_core.paper.runs.jobs import evaluate
+from frhsic_core.paper.stored_gdp import smoothed_gdp
 
 
 def pair(n: int) -> Dataset:
