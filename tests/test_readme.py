@@ -55,7 +55,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     age = rng.integers(20, 70, 400)
     score = np.clip(0.2 + 0.01 * (age - 20) + rng.normal(0, 0.1, 400), 0, 1)
     label = (rng.random(400) < score).astype(int)
-    people = pd.DataFrame({"p": score, "age": age, "y": label})
+    days = pd.date_range("2026-01-01", periods=400, freq="8h")
+    people = pd.DataFrame({"p": score, "age": age, "y": label, "date": days, "person": range(400)})
     monkeypatch.chdir(tmp_path)
     for name in ("predictions.csv", "scores.csv", "tomorrow.csv"):
         people.to_csv(name, index=False)

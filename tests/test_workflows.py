@@ -100,6 +100,16 @@ def test_the_lock_has_the_versions_that_were_tested() -> None:
     for name, version in locked.items():
         assert versions.get(name.lower().replace("_", "-"), version) == version, name
     assert len(set(locked) & set(versions)) > 150
+    names = {name.lower().replace("_", "-") for name in locked}
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    needed = list(project["dependencies"])
+    for extra in project["optional-dependencies"].values():
+        needed += extra
+    for requirement in needed:
+        name = re.split(r"[\[<>=!;~ ]", requirement)[0].lower().replace("_", "-")
+        assert name in {"torch", "frhsic-core"} or name in names, (
+            f"run .ci/lock: {name} is not locked"
+        )
     assert "://" not in lock
     entries = re.split(r"^(?=[\w.-]+==)", lock, flags=re.MULTILINE)[1:]
     assert all("--hash=sha256:" in entry for entry in entries)
