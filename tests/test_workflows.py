@@ -113,3 +113,9 @@ def test_the_lock_has_the_versions_that_were_tested() -> None:
     assert "://" not in lock
     entries = re.split(r"^(?=[\w.-]+==)", lock, flags=re.MULTILINE)[1:]
     assert all("--hash=sha256:" in entry for entry in entries)
+
+
+def test_every_folder_that_a_workflow_tests_exists() -> None:
+    for path in WORKFLOWS:
+        for name in re.findall(r"\btests/[\w/.]*\w", path.read_text(encoding="utf-8")):
+            assert (ROOT / name).exists(), f"{path.name} tests {name}"
