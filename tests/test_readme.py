@@ -157,7 +157,7 @@ def test_an_audit_is_five_lines(folder: Path) -> None:
     code = blocks(README, "python")[0]
     assert len(code.split("\n\n")[1].splitlines()) + 2 <= 5
     printed = executed(code)[1]
-    assert "rise by" in printed.splitlines()[0]
+    assert "get lower scores than people with" in printed.splitlines()[0]
     assert "GDP" in printed.splitlines()[1]
     assert "chance" in printed.splitlines()[2]
 

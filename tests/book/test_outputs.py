@@ -29,6 +29,7 @@ SHOWN = {
         "equal_opportunity",
         "equalized_odds",
         "gdp",
+        "max_gap",
     }
     | {
         "gdp_bound",

@@ -112,7 +112,7 @@ def joined(curve: Curve) -> Curve:
 
 
 def stored_curve(rows: pd.DataFrame, dataset: str, kind: str = "score") -> Curve:
-    """Return a curve from its stored rows."""
+    """Return a curve from its stored rows; the people beyond its band are not stored."""
     from frhsic_core.conditional import Curve
 
     part = rows[(rows["dataset"] == dataset) & (rows["curve"] == kind)].sort_values("s")
@@ -120,6 +120,8 @@ def stored_curve(rows: pd.DataFrame, dataset: str, kind: str = "score") -> Curve
         part = part.assign(alpha=1.0 - part["level"])
     values: dict[str, Any] = {}
     for entry in fields(Curve):
+        if entry.name == "ends":
+            continue
         column = part[entry.name].to_numpy()
         scalar = entry.type in ("float", "int", "bool")
         values[entry.name] = column[0].item() if scalar else column
