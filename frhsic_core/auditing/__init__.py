@@ -1,7 +1,8 @@
 """Measure how strongly predictions, or a representation, depend on a sensitive attribute.
 
-:func:`~frhsic_core.audit` audits predictions and writes a report; :func:`~frhsic_core.audit_representation` audits a
-representation with measures that it was not trained on. The metrics have the arguments of scikit-learn and fairlearn.
+:func:`~frhsic_core.audit` audits predictions and writes a report;
+:func:`~frhsic_core.audit_representation` audits a representation with measures that it was not
+trained on. The metrics have the arguments of scikit-learn and fairlearn.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Compare the numbers of an audit with thresholds, and say what speaks against a verdict.
 
-A threshold that no table could exceed is refused. A *remark* is what a reader should know beside a verdict. A *doubt*
-is a reason why the rows may not be the people: with ``strict`` a verdict with a doubt is not accepted.
+A threshold that no table could exceed is refused. A *remark* is what a reader should know beside a
+verdict. A *doubt* is a reason why the rows may not be the people: with ``strict`` a verdict with a
+doubt is not accepted.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ HELD_OUT = "This holds only if these rows neither trained, adjusted nor chose th
 
 @dataclass(frozen=True)
 class Verdict:
-    """One number of an audit beside the limit that it should not exceed, and the bound if a guarantee was asked for.
+    """One number of an audit beside its limit, and the bound if a guarantee was asked for.
 
     Attributes
     ----------
@@ -50,7 +51,8 @@ class Verdict:
     remarks : tuple of str
         What a reader should know beside the verdict.
     doubts : tuple of str
-        Why the rows may not be the people: people left out who differ, copies, a control that is the attribute.
+        Why the rows may not be the people: people left out who differ, copies, a control that is
+        the attribute.
     strict : bool
         Whether a verdict with a doubt is not accepted.
     """
@@ -68,10 +70,10 @@ class Verdict:
 
     @property
     def outcome(self) -> str:
-        """``"below"`` or ``"above"`` if the whole interval is, ``"inconclusive"`` if it contains the threshold.
+        """``"below"`` or ``"above"`` if the whole interval is, otherwise ``"inconclusive"``.
 
-        If a guarantee was asked for, ``"below"`` means that the bound is. ``"doubtful"`` is a strict verdict that
-        would be ``"below"`` without its doubts.
+        If a guarantee was asked for, ``"below"`` means that the bound is. ``"doubtful"`` is a
+        strict verdict that would be ``"below"`` without its doubts.
         """
         highest = self.high if self.bound is None else self.bound.bound
         if highest <= self.limit:
@@ -80,7 +82,7 @@ class Verdict:
 
     @property
     def status(self) -> int:
-        """The exit status of the command, which is 0 below, 1 above or doubtful, and 3 if inconclusive."""
+        """The exit status of the command: 0 below, 1 above or doubtful, 3 inconclusive."""
         return STATUS[self.outcome]
 
     def __str__(self) -> str:
@@ -101,14 +103,15 @@ class Verdict:
         }
         if self.bound is not None:
             verbs["inconclusive"] = "is not guaranteed to be below"
+        name = _NAMES.get(self.measure, self.measure)
         return (
-            f"{_NAMES.get(self.measure, self.measure)} of {short(self.attribute)} {verbs[self.outcome]} the threshold "
+            f"{name} of {short(self.attribute)} {verbs[self.outcome]} the threshold "
             f"{number(self.limit)}: estimate {number(self.estimate)}, "
             f"interval {number(self.low)} to {number(self.high)}"
         )
 
     def _guarantee(self) -> str:
-        """Return the end of the comparison: what is guaranteed, and how many rows would be enough."""
+        """Return what is guaranteed, and how many rows would be enough."""
         bound = self.bound
         name = short(self.attribute)
         if bound is None or self.outcome == "above":
@@ -129,8 +132,8 @@ class Verdict:
                 "gdp_bound with groups and variation."
             )
         return (
-            f"{guaranteed} No number of rows would be enough, since the mean gap over the values is "
-            f"{number(bound.estimate)} here."
+            f"{guaranteed} No number of rows would be enough, since the mean gap over the values "
+            f"is {number(bound.estimate)} here."
         )
 
 
@@ -153,7 +156,7 @@ def compare(
 
 
 def _read(text: str) -> tuple[str, str | None, float]:
-    """Return the measure, the attribute or None, and the number of a threshold such as ``"gdp[age]=0.05"``."""
+    """Return measure, attribute or None, and limit of a text such as ``"gdp[age]=0.05"``."""
     parts = _THRESHOLD.fullmatch(text)
     if parts is None:
         raise ValueError(
@@ -164,7 +167,7 @@ def _read(text: str) -> tuple[str, str | None, float]:
 
 
 def largest_possible(audit: Audit, measure: str) -> float:
-    """Return the largest value that a measure can have: half of the range of the scores for a mean gap."""
+    """Return the largest value of a measure: half of the range of the scores for a mean gap."""
     if measure in ("impact_gap", "gdp_over_sd"):
         return 1.0
     low, high = audit.range
@@ -254,7 +257,7 @@ def _relevant(audit: Audit, attribute: AttributeAudit, measure: str) -> list[Lef
 
 
 def difference_said(entry: LeftOut, audit: Audit) -> str:
-    """Return the sentence about people left out who differ from the others, without a capital letter."""
+    """Return the clause about people left out who differ from the others."""
     why = {
         "missing": "{} is missing in {:,} of {:,} rows",
         "zero": "{} is zero in {:,} of {:,} rows",
@@ -271,7 +274,7 @@ def difference_said(entry: LeftOut, audit: Audit) -> str:
 
 
 def copies_said(audit: Audit) -> str:
-    """Return the sentence about a table that was pasted several times, without a capital letter."""
+    """Return the clause about a table that was pasted several times."""
     copies = audit.copies
     return (
         f"the {copies.rows:,} rows are only {copies.distinct:,} different ones, and most of them "
@@ -280,7 +283,7 @@ def copies_said(audit: Audit) -> str:
 
 
 def control_said(attribute: AttributeAudit) -> str:
-    """Return the sentence about a control that is nearly the attribute, without a capital letter."""
+    """Return the clause about a control that is nearly the attribute."""
     control, share = max(attribute.explained_by.items(), key=lambda item: item[1])
     return (
         f"{short(control)} explains {percent(share)} of {short(attribute.name)} (R² {share:.3f}): "
@@ -290,7 +293,7 @@ def control_said(attribute: AttributeAudit) -> str:
 
 
 def hidden_said(attribute: AttributeAudit) -> str:
-    """Return the sentence about changes over short distances, without a capital letter."""
+    """Return the clause about changes over short distances."""
     return (
         f"neighbors in {short(attribute.name)} are more alike than the curve explains "
         f"(correlation {number(attribute.hidden)}): the scores change over distances that the "

@@ -1,4 +1,4 @@
-"""Measure everything that an audit reports: for each attribute, for all of them together, and for the scores."""
+"""Measure what an audit reports: for each attribute, for all together, and for the scores."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from sklearn.metrics import roc_auc_score
 
@@ -34,7 +35,7 @@ from frhsic_core.auditing._words import number
 from frhsic_core.bounds import gdp_bound
 from frhsic_core.conditional import Curve
 from frhsic_core.conditional._curve import Array, Smoother
-from frhsic_core.conditional.neighbors import GroupScan, scan_groups
+from frhsic_core.conditional.neighbors import scan_groups
 from frhsic_core.inputs.columns import MIN_ROWS, Column, Columns
 
 TEST_ROWS = 20_000  # of several columns
@@ -43,7 +44,7 @@ _BINS = r"[\[(][^,]+, [^,]+[\])]"
 
 
 def outside(score: Array) -> bool:
-    """Whether many scores lie outside 0 to 1; a linear model of a label of two values gives a few."""
+    """Return whether many scores lie outside 0 to 1; a linear model of two classes gives a few."""
     return bool(np.mean((score < 0.0) | (score > 1.0)) > 0.25)
 
 
@@ -89,6 +90,20 @@ class _Rows:
             values[part], center=center, alpha=self.alpha, random_state=self.random_state
         )
 
+    def groups(self, name: str, values: Array) -> pd.DataFrame | None:
+        """Return what four groups show of a curve; None for categories."""
+        if self.nominal:
+            return None
+        return group_table(values, self.s, self.curves[name], weight=self.weight)
+
+    def hidden(self) -> float:
+        """Return the correlation of neighbors that the curve of the scores hides."""
+        if self.nominal:
+            return 0.0
+        return neighbor_correlation(
+            self.f, self.s, self.curves["gdp"], random_state=self.random_state
+        )
+
 
 @dataclass(frozen=True)
 class Measuring:
@@ -103,7 +118,7 @@ class Measuring:
 
     @property
     def one_scale(self) -> bool:
-        """Whether label minus prediction has a meaning: a label of two values needs predictions near 0 to 1."""
+        """Whether label minus prediction has a meaning: two classes need predictions in 0 to 1."""
         label = self.columns.label
         if label is None or not label.categories:
             return True
@@ -112,67 +127,80 @@ class Measuring:
     def attribute(self, column: Column) -> AttributeAudit:
         """Return the audit of one attribute."""
         index = self._rows(column)
-        s = column.values[index]
-        if np.ptp(s) == 0:
-            raise ValueError(
-                f"{column.name!r} is constant: nothing can depend on it. Check it, or leave it out."
-            )
-        f = self.columns.score.values[index]
-        weight = self._weight(index)
-        nominal = bool(column.categories)
-        rows = _Rows(s, f, weight, nominal, self.alpha, self.random_state)
-        rows.add("gdp", f)
+        rows = self._scored(column, index)
         attribute = indicators(column.at(index))
-        tests = {"pvalue": self._test(f, attribute, index)}
-        chosen = None
-        if self.threshold is not None:
-            chosen = (f >= self.threshold).astype(np.float64)
+        rows.add("gdp", rows.f)
+        tests = {"pvalue": self._test(rows.f, attribute, index)}
+        chosen = self._chosen(rows.f)
+        if chosen is not None:
             rows.add("selected", chosen)
         tests |= self._with_labels(rows, index, attribute, chosen)
         explained: dict[str, float] = {}
         if self.columns.controls:
             tests |= self._with_controls(rows, index, attribute, column)
             explained = self._explained(column)
-        scan = scan_groups(
-            f, s, weight=weight, size=self.min_group, nominal=nominal, alpha=self.alpha
-        )
-        unbounded = self._unbounded(f, column, weight)
+        unbounded = self._unbounded(rows.f, column, rows.weight)
         bound = None
         if not unbounded:
-            bound = gdp_bound(f, sensitive_features=s, delta=self.alpha)
-        spread = _spread(f, weight)
+            bound = gdp_bound(rows.f, sensitive_features=rows.s, delta=self.alpha)
+        scan = scan_groups(
+            rows.f,
+            rows.s,
+            weight=rows.weight,
+            size=self.min_group,
+            nominal=rows.nominal,
+            alpha=self.alpha,
+        )
+        spread = _spread(rows.f, rows.weight)
+        rates = None if chosen is None else rows.groups("selected", chosen)
         numbers = _measures(rows.curves, spread)
         if scan is not None:
-            numbers["max_gap"] = _max_gap(scan, len(index))
+            numbers["max_gap"] = Measure(scan.value, len(index), scan.low, scan.high)
         if bound is not None:
             numbers["gdp_bound"] = Measure(bound.bound, len(index))
         numbers |= tests
-        groups = rates = None
-        if not nominal:
-            groups = group_table(f, s, rows.curves["gdp"], weight=weight)
         if chosen is not None:
-            if not nominal:
-                rates = group_table(chosen, s, rows.curves["selected"], weight=weight)
             numbers |= _impact(rows.curves["selected"], rates, len(index))
-        hidden = 0.0
-        if not nominal:
-            hidden = neighbor_correlation(f, s, rows.curves["gdp"], random_state=self.random_state)
-        sizes = effect_sizes(f, attribute, weight=weight, random_state=self.random_state)
+        numbers |= effect_sizes(
+            rows.f, attribute, weight=rows.weight, random_state=self.random_state
+        )
         return AttributeAudit(
             name=column.name,
             categories=column.categories,
             rows=len(index),
             curves=rows.curves,
-            numbers=numbers | sizes,
-            groups=groups,
+            numbers=numbers,
+            groups=rows.groups("gdp", rows.f),
             selected_groups=rates,
             bound=bound,
             unbounded=unbounded,
             spread=spread,
             scan=scan,
             explained_by=explained,
-            hidden=hidden,
+            hidden=rows.hidden(),
         )
+
+    def _scored(self, column: Column, index: NDArray[np.intp]) -> _Rows:
+        """Return the rows of an attribute with their scores."""
+        s = column.values[index]
+        if np.ptp(s) == 0:
+            raise ValueError(
+                f"{column.name!r} is constant: nothing can depend on it. Check it, or leave it out."
+            )
+        return _Rows(
+            s=s,
+            f=self.columns.score.values[index],
+            weight=self._weight(index),
+            nominal=bool(column.categories),
+            alpha=self.alpha,
+            random_state=self.random_state,
+        )
+
+    def _chosen(self, f: Array) -> Array | None:
+        """Return 1 for each selected person and 0 for the others; None without a threshold."""
+        if self.threshold is None:
+            return None
+        return (f >= self.threshold).astype(np.float64)
 
     def _with_labels(
         self, rows: _Rows, index: NDArray[np.intp], attribute: Array, chosen: Array | None
@@ -185,11 +213,12 @@ class Measuring:
         told = label.known[index]
         if label.categories:
             rows.add_part("outcomes", np.nan_to_num(y), told)
-            kinds = ((1, "equal_opportunity", "true_positives"), (0, "label_0", "false_positives"))
-            for value, name, rate in kinds:
-                rows.add_part(name, rows.f, y == value)
-                if chosen is not None:
-                    rows.add_part(rate, chosen, y == value)
+            rows.add_part("equal_opportunity", rows.f, y == 1)
+            if chosen is not None:
+                rows.add_part("true_positives", chosen, y == 1)
+            rows.add_part("label_0", rows.f, y == 0)
+            if chosen is not None:
+                rows.add_part("false_positives", chosen, y == 0)
         if told.sum() < _LABEL_ROWS or np.ptp(rows.s[told]) == 0:
             return {}
         if self.one_scale:
@@ -202,7 +231,7 @@ class Measuring:
     def _with_controls(
         self, rows: _Rows, index: NDArray[np.intp], attribute: Array, column: Column
     ) -> dict[str, Measure]:
-        """Add the curve of what the controls leave of the scores, and return the test given them."""
+        """Add the curve of what the controls leave of the scores; return the test given them."""
         kept = np.isin(index, self._rows(column, *self.columns.controls))
         controls = [control.at(index[kept]) for control in self.columns.controls]
         weight = self._weight(index[kept])
@@ -215,19 +244,16 @@ class Measuring:
         return {"pvalue_given": test}
 
     def _explained(self, column: Column) -> dict[str, float]:
-        """Return how much of the attribute each control explains, and of several all together (R²)."""
+        """Return the R² of the attribute given each control, and given all of several."""
         index = self._rows(column, *self.columns.controls)
         weight = self._weight(index)
         controls = [control.at(index) for control in self.columns.controls]
         sets = {control.name: [control] for control in controls}
         if len(controls) > 1:
             sets[" and ".join(sets)] = controls
-        return {
-            name: explained_share(
-                column.at(index), some, weight=weight, random_state=self.random_state
-            )
-            for name, some in sets.items()
-        }
+        attribute = column.at(index)
+        options: dict[str, Any] = {"weight": weight, "random_state": self.random_state}
+        return {name: explained_share(attribute, some, **options) for name, some in sets.items()}
 
     def _unbounded(self, f: Array, column: Column, weight: Array | None) -> str:
         """Return why GDP has no guaranteed bound; an empty text if it has one."""
@@ -251,13 +277,14 @@ class Measuring:
         percent = ""
         if low >= 0.0 and high <= 100.0:
             percent = ": if they are percent, divide them by 100"
-        return f"it needs scores from 0 to 1, and these are from {number(low)} to {number(high)}{percent}"
+        found = f"from {number(low)} to {number(high)}{percent}"
+        return f"it needs scores from 0 to 1, and these are {found}"
 
     def performance(self) -> dict[str, float]:
-        """Return how good the scores are: means, and with labels of two values AUC, and accuracy at the threshold.
+        """Return how good the scores are: means, and with two classes AUC and accuracy.
 
-        These are about all rows with a score (``rows``), or with a score and a label (``labeled_rows``), also those
-        without an attribute.
+        These are about all rows with a score (``rows``), or with a score and a label
+        (``labeled_rows``), also those without an attribute.
         """
         rows = np.flatnonzero(self.columns.usable)
         f = self.columns.score.values[rows]
@@ -305,10 +332,13 @@ class Measuring:
         return rows
 
     def _weight(self, rows: NDArray[np.intp]) -> Array | None:
-        return None if self.columns.weight is None else self.columns.weight.values[rows]
+        """Return the weights of some rows; None without weights."""
+        if self.columns.weight is None:
+            return None
+        return self.columns.weight.values[rows]
 
     def _test(self, f: Array, s: Array, rows: NDArray[np.intp], given: Any = None) -> Measure:
-        """Return the p-value of a test whether ``f`` and ``s (n, p)`` are independent, or so given a third variable."""
+        """Return the p-value of a test of independence of ``f`` and ``s``, perhaps given more."""
         # Imported here: it needs torch, and a test patches it.
         from frhsic_core.joint import hsic_test
 
@@ -333,12 +363,8 @@ def _spread(f: Array, weight: Array | None) -> float:
     return float(np.sqrt(np.cov(f, aweights=weight, ddof=0)))
 
 
-def _max_gap(scan: GroupScan, rows: int) -> Measure:
-    return Measure(scan.value, rows, scan.low, scan.high)
-
-
 def _measures(curves: dict[str, Curve], spread: float) -> dict[str, Measure]:
-    """Return the measures that follow from the curves; equalized odds needs those of both labels."""
+    """Return the measures of the curves; equalized odds needs those of both labels."""
     found = {}
     for name in MEASURES:
         if name in curves:

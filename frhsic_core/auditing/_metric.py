@@ -13,8 +13,8 @@ def gdp_score(
 ) -> float:
     """Return GDP, the mean distance between E[prediction | S] and the overall mean.
 
-    The same number as :func:`frhsic_core.gdp`, with the arguments of a metric; categories and missing values are
-    allowed, as in :func:`frhsic_core.audit`.
+    The same number as :func:`frhsic_core.gdp`, with the arguments of a metric; categories and
+    missing values are allowed, as in :func:`frhsic_core.audit`.
 
     Parameters
     ----------

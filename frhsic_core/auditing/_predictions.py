@@ -1,4 +1,4 @@
-"""Audit predictions: how much do they depend on each sensitive attribute, for whom, and is it more than chance."""
+"""Audit predictions: how much they depend on each attribute, for whom, and beyond chance."""
 
 from __future__ import annotations
 
@@ -34,16 +34,18 @@ def audit(
     model: str = "",
     random_state: RandomState = 0,
 ) -> Audit:
-    """Measure how much predictions depend on sensitive attributes, without cutting the attributes into groups.
+    """Measure how much predictions depend on sensitive attributes, without cutting into groups.
 
-    The curve E[prediction | S = s] has a band that covers the whole curve with probability about 1 − ``alpha``. GDP,
-    the mean distance of this curve from the overall mean, has an interval. A test shows whether the dependence is more
-    than chance, and effect sizes show how strong it is. The curve, GDP and the tests of one column use all rows. The
-    probes and the tests of several columns use a random sample of at most 20,000 rows, the kernel statistics at most
-    2,000; each number is reported with its rows.
+    The curve E[prediction | S = s] has a band that covers the whole curve with probability about 1
+    − ``alpha``. GDP, the mean distance of this curve from the overall mean, has an interval. A test
+    shows whether the dependence is more than chance, and effect sizes show how strong it is. The
+    curve, GDP and the tests of one column use all rows. The probes and the tests of several columns
+    use a random sample of at most 20,000 rows, the kernel statistics at most 2,000; each number is
+    reported with its rows.
 
-    Rows without a score or a weight are left out everywhere, and rows without an attribute are left out of the audit of
-    this attribute. All of them are counted and compared with the others in a test: a verdict says so if they differ.
+    Rows without a score or a weight are left out everywhere, and rows without an attribute are left
+    out of the audit of this attribute. All of them are counted and compared with the others in a
+    test: a verdict says so if they differ.
 
     O(n log n) time and O(n) memory for n rows: a million rows take less than a minute.
 
@@ -52,10 +54,11 @@ def audit(
     y_pred : array_like
         ``(n,)``: probabilities, hard labels or real predictions.
     sensitive_features : array_like
-        ``(n,)`` or ``(n, p)``: numbers, or words with at most 50 categories. A DataFrame names the attributes.
+        ``(n,)`` or ``(n, p)``: numbers, or words with at most 50 categories. A DataFrame names the
+        attributes.
     y_true : array_like, optional
-        ``(n,)``: labels. Two values give equal opportunity, equalized odds and calibration; real numbers give the
-        curve of the error.
+        ``(n,)``: labels. Two values give equal opportunity, equalized odds and calibration; real
+        numbers give the curve of the error.
     control_features : array_like, optional
         Legitimate factors. The audit is then repeated on what they leave of the predictions.
     sample_weight : array_like, optional
@@ -63,13 +66,15 @@ def audit(
     positive_class : object, optional
         The value of ``y_true`` (or of hard labels) that counts as 1, if it is a word.
     threshold : float, optional
-        People with a score of at least this number are selected. The audit then has selection rates and impact ratios
-        by groups and along the attribute (the four-fifths rule), and with labels true and false positive rates.
+        People with a score of at least this number are selected. The audit then has selection rates
+        and impact ratios by groups and along the attribute (the four-fifths rule), and with labels
+        true and false positive rates.
     min_group : int
-        Number of people in the smallest group of neighbors that is compared with everybody, for ``max_gap``.
+        Number of people in the smallest group of neighbors that is compared with everybody, for
+        ``max_gap``.
     counts : bool
-        Whether the labels are counts, such as claims, and the scores their expected numbers. Otherwise a few whole
-        numbers are taken for classes.
+        Whether the labels are counts, such as claims, and the scores their expected numbers.
+        Otherwise a few whole numbers are taken for classes.
     alpha : float
         One minus the coverage of bands and intervals.
     unit : str
@@ -82,8 +87,9 @@ def audit(
     Returns
     -------
     Audit
-        ``.gdp``, ``.interval``, ``.pvalue`` and the other main numbers (of several attributes ``result["age"].gdp``).
-        It prints as sentences; ``.table()``, ``.as_dict()``, ``.to_html()`` and ``.save(path)``.
+        ``.gdp``, ``.interval``, ``.pvalue`` and the other main numbers (of several attributes
+        ``result["age"].gdp``). It prints as sentences; ``.table()``, ``.as_dict()``, ``.to_html()``
+        and ``.save(path)``.
 
     Examples
     --------
@@ -151,7 +157,7 @@ def audit(
 
 
 def _range(score: Array, task: str) -> tuple[float, float]:
-    """Return the smallest and largest possible score: 0 and 1 of probabilities, otherwise those of these rows."""
+    """Return the smallest and largest possible score: 0 and 1, or those of these rows."""
     low, high = float(score.min()), float(score.max())
     if low >= 0.0 and high <= 1.0:
         return 0.0, 1.0
@@ -159,7 +165,7 @@ def _range(score: Array, task: str) -> tuple[float, float]:
 
 
 def _effective(columns: Columns) -> float | None:
-    """Return the number of people of equal weight that are as sure as those with weights; None without weights."""
+    """Return how many people of equal weight would be as sure; None without weights."""
     if columns.weight is None:
         return None
     return effective_rows(columns.weight.values[columns.usable])
@@ -218,7 +224,8 @@ def _check(columns: Columns, task: str, threshold: float | None, counts: bool) -
 def _swapped(columns: Columns) -> list[str]:
     """Return notes on attributes that look like the probabilities that the scores should be."""
     score = columns.score.values[columns.score.known]
-    # Predictions of a share may leave its range a little, and beside real labels no score is a probability.
+    # Predictions of a share may leave its range a little, and beside real labels no score is a
+    # probability.
     real_label = columns.label is not None and not columns.label.categories
     if real_label or not outside(score):
         return []
@@ -236,7 +243,7 @@ def _swapped(columns: Columns) -> list[str]:
 
 
 def _crossed(attributes: tuple[Column, ...]) -> list[Column]:
-    """Return the intersections of several categorical attributes as one more attribute, if they are not too many."""
+    """Return the intersections of categorical attributes as one more, unless they are too many."""
     if len(attributes) < 2 or not all(column.categories for column in attributes):
         return []
     known = np.logical_and.reduce([column.known for column in attributes])
@@ -259,7 +266,7 @@ def _task(score: Array) -> str:
 
 
 def _missing(columns: Columns) -> list[Missing]:
-    """Return the columns with missing values, and the mean scores of the rows without and with one."""
+    """Return the columns with missing values, and the mean scores without and with a value."""
     found = []
     for column in columns.every():
         if not column.missing:

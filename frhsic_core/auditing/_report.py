@@ -1,7 +1,7 @@
 """The result of an audit: sentences, numbers, a page of HTML, a card in Markdown, and JSON.
 
-The page is self-contained. It has no script and loads nothing, and a content security policy forbids both: text from
-the data could do nothing even if it were not escaped.
+The page is self-contained. It has no script and loads nothing, and a content security policy
+forbids both: text from the data could do nothing even if it were not escaped.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ def _of_the_only(name: str) -> Any:
         if len(audit.attributes) > 1:
             names = [attribute.name for attribute in audit.attributes]
             raise ValueError(
-                f"this audit has the attributes {names}: name one, such as result[{names[0]!r}].{name}."
+                f"this audit has the attributes {names}: name one, such as "
+                f"result[{names[0]!r}].{name}."
             )
         return getattr(audit.attributes[0], name)
 
@@ -46,14 +47,18 @@ def _of_the_only(name: str) -> Any:
 
 @dataclass(frozen=True)
 class Audit:
-    """The result of :func:`frhsic_core.audit`. It prints as sentences, and a notebook shows it as a report.
+    """The result of :func:`frhsic_core.audit`, which prints as sentences.
+
+    A notebook shows it as a report.
 
     Attributes
     ----------
     attributes : tuple of AttributeAudit
-        One audit for each sensitive attribute. Of several categorical attributes the last is about their intersections.
+        One audit for each sensitive attribute. Of several categorical attributes the last is about
+        their intersections.
     joint : AttributeAudit or None
-        The test and the effect sizes of all attributes together, if there are several and some are numbers.
+        The test and the effect sizes of all attributes together, if there are several and some are
+        numbers.
     rows : int
         Number of rows given.
     missing : tuple of Missing
@@ -75,14 +80,15 @@ class Audit:
     threshold : float or None
         Scores from which on people are selected.
     performance : dict of str to float
-        How good the scores are: ``mean_score``, and where they can be computed ``mean_label``, ``auc``, ``accuracy``
-        and ``selection_rate``.
+        How good the scores are: ``mean_score``, and where they can be computed ``mean_label``,
+        ``auc``, ``accuracy`` and ``selection_rate``.
     provenance : dict of str to str
         What the report is about: date, model, file with its size and SHA-256.
     verdicts : tuple of Verdict
         Comparisons with thresholds that the report shows; see :meth:`check`.
     range : tuple of float
-        The smallest and largest possible score: 0 and 1 of probabilities, otherwise those of these rows.
+        The smallest and largest possible score: 0 and 1 of probabilities, otherwise those of these
+        rows.
     left_out : tuple of LeftOut
         Rows that are left out or hardly count, compared with the others.
     copies : Copies
@@ -132,11 +138,12 @@ class Audit:
     def check(
         self, *thresholds: str, guaranteed: bool = False, strict: bool = False
     ) -> list[Verdict]:
-        """Compare measures with thresholds such as ``"gdp=0.05"`` or, for one attribute, ``"gdp[age]=0.05"``.
+        """Compare measures with thresholds such as ``"gdp=0.05"`` or ``"gdp[age]=0.05"``.
 
-        With ``guaranteed``, GDP is below its threshold only if the bound is, and not if only the interval is. With
-        ``strict`` a verdict is not accepted if there is a doubt: people were left out who differ from the others, rows
-        are copies of others, or a control is nearly the attribute. A threshold that can never fail is an error.
+        With ``guaranteed``, GDP is below its threshold only if the bound is, and not if only the
+        interval is. With ``strict`` a verdict is not accepted if there is a doubt: people were left
+        out who differ from the others, rows are copies of others, or a control is nearly the
+        attribute. A threshold that can never fail is an error.
         """
         return compare(self, thresholds, guaranteed=guaranteed, strict=strict)
 
@@ -181,7 +188,7 @@ class Audit:
         return today | self.provenance | columns | always
 
     def table(self) -> pd.DataFrame:
-        """Return one row for each attribute and measure, with its interval and what chance alone gives.
+        """Return a row for each attribute and measure, with its interval and what chance gives.
 
         With several attributes, the last rows are about all of them together.
         """
@@ -195,7 +202,7 @@ class Audit:
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """Return everything as a dict of JSON values; ``format`` is raised when a name changes its meaning."""
+        """Return everything as JSON values; ``format`` rises when a name changes its meaning."""
         outcomes = [
             asdict(verdict, dict_factory=_fields) | {"outcome": verdict.outcome}
             for verdict in self.verdicts
@@ -243,10 +250,10 @@ class Audit:
         )
 
     def save(self, path: str | os.PathLike[str]) -> list[Path]:
-        """Write the page to ``path``, and the JSON and the Markdown beside it, and return their paths.
+        """Write the page to ``path``, JSON and Markdown beside it, and return their paths.
 
-        Everything is rendered before the first file is written, and the files are written whole and together or not at
-        all. In a folder the page is ``audit.html``.
+        Everything is rendered before the first file is written, and the files are written whole and
+        together or not at all. In a folder the page is ``audit.html``.
         """
         path = Path(path)
         path = path / "audit.html" if path.is_dir() else path

@@ -1,7 +1,8 @@
 """Audit a representation with measures that it was not trained on.
 
-A small penalty means that *its* statistic is small. Dependence can remain at another bandwidth, in directions of low
-variance, or in what a head makes of Z. The audit therefore measures Z in four different ways.
+A small penalty means that *its* statistic is small. Dependence can remain at another bandwidth, in
+directions of low variance, or in what a head makes of Z. The audit therefore measures Z in four
+different ways.
 """
 
 from __future__ import annotations
@@ -38,19 +39,21 @@ RIDGES = (1e-6, 1e-3, 1e-1)  # of the probes, relative to the mean of the Gram m
 class RepresentationAudit:
     """The result of :func:`audit_representation`.
 
-    The numbers have the batch shape. They are tensors, float64 on the CPU, if the input had a tensor, and floats or
-    arrays otherwise.
+    The numbers have the batch shape. They are tensors, float64 on the CPU, if the input had a
+    tensor, and floats or arrays otherwise.
 
     Attributes
     ----------
     normalized_hsic : float, array or Tensor
         ``(..., 3)``: normalized HSIC with σ_Z at each of ``bandwidths`` times the median distance.
     floor : float, array or Tensor
-        ``(..., 3)``: the mean of that number if the rows of S are shuffled, which is what independence would give.
+        ``(..., 3)``: the mean of that number if the rows of S are shuffled, which is what
+        independence would give.
     distance_correlation : float, array or Tensor
         Squared, bias-corrected: about zero under independence.
     linear_r2, nonlinear_r2 : float, array or Tensor
-        Cross-fitted R² of predicting S from Z; the largest over the attributes. Below zero: worse than the mean.
+        Cross-fitted R² of predicting S from Z; the largest over the attributes. Below zero: worse
+        than the mean.
     gdp : float, array, Tensor or None
         GDP of the predictions, where they were given; the largest over the attributes.
     bandwidths : tuple of float
@@ -100,20 +103,21 @@ def audit_representation(
 ) -> RepresentationAudit:
     """Measure how strongly Z depends on S, with kernel statistics, probes and the predictions.
 
-    Normalized HSIC at three bandwidths; the bias-corrected distance correlation; the cross-fitted R² of a linear ridge
-    and of a ridge on random Fourier features; GDP. O(r²d) for r = ``max_rows`` and O(nF²) for F features, for each
-    model; models are taken ``chunk_size`` at a time.
+    Normalized HSIC at three bandwidths; the bias-corrected distance correlation; the cross-fitted
+    R² of a linear ridge and of a ridge on random Fourier features; GDP. O(r²d) for r = ``max_rows``
+    and O(nF²) for F features, for each model; models are taken ``chunk_size`` at a time.
 
     Parameters
     ----------
     z : array_like
-        ``(..., n, d)`` or ``(n,)``: representations, logits or probabilities of one model or of a stack. Use rows that
-        the models were not trained on.
+        ``(..., n, d)`` or ``(n,)``: representations, logits or probabilities of one model or of a
+        stack. Use rows that the models were not trained on.
     s : array_like
-        ``(n,)``, ``(n, p)`` for all models, or with the leading dimensions of ``z``. No attribute may be constant.
+        ``(n,)``, ``(n, p)`` for all models, or with the leading dimensions of ``z``. No attribute
+        may be constant.
     predictions : array_like, optional
-        ``(..., n)``: probabilities (or real predictions) for :func:`~frhsic_core.gdp`. With several attributes the
-        largest GDP is reported.
+        ``(..., n)``: probabilities (or real predictions) for :func:`~frhsic_core.gdp`. With several
+        attributes the largest GDP is reported.
     features : int
         Number of random features.
     max_rows : int
@@ -147,55 +151,76 @@ def audit_representation(
         raise ValueError(
             f"s is constant (column {which}): nothing can depend on it. Drop this column."
         )
-    z = z.double() if z.device.type != "mps" else z
+    if z.device.type != "mps":  # it has no double precision
+        z = z.double()
     s = s.to(z)
     batch = z.shape[:-2]
     n, d = z.shape[-2:]
-    own = s
-    s = s[None] if s.ndim == 2 else s.expand(*batch, *s.shape[-2:]).reshape(-1, n, s.shape[-1])
-    z = z.reshape(-1, n, d)
     parity = None
     if predictions is not None:
-        f = as_tensor(predictions, name="predictions").to(z)
-        f = f.squeeze(-1) if f.shape[-2:] == (n, 1) else f
-        if f.shape[-1:] != (n,):
-            raise ValueError(
-                f"predictions has shape {tuple(f.shape)}: pass one number for each of the {n} rows. Of two class "
-                "probabilities pass the second, predict_proba(X)[:, 1]."
-            )
-        f = f.expand(*batch, n)
-        parity = (
-            torch.stack([gdp(f, own[..., a]) for a in range(own.shape[-1])]).amax(0).double().cpu()
-        )
+        parity = _parity(predictions, z, s)
+    if s.ndim == 2:
+        s = s[None]
+    else:
+        s = s.expand(*batch, *s.shape[-2:]).reshape(-1, n, s.shape[-1])
+    z = z.reshape(-1, n, d)
     keep = torch.linspace(0, n - 1, min(n, max_rows), device=z.device).round().long()
     parts: list[list[Tensor]] = []
     for block in torch.arange(len(z)).split(chunk_size):
-        zb = z[block]
-        sb = (
-            s if len(s) == 1 else s[block]
-        )  # the kernels of an attribute that all models share are computed once
-        values = _kernel_statistics(zb[:, keep], sb[:, keep])
-        values += [
-            distance_correlation(zb[:, keep], sb[:, keep], squared=True, estimator="unbiased")
-        ]
-        for view in (
-            linear_features(zb),
-            random_features(zb, features=features, random_state=seed),
-        ):
-            values += [probe_r2(view, sb, random_state=seed)]
+        # The kernels of an attribute that all models share are computed once.
+        sb = s if len(s) == 1 else s[block]
+        values = _statistics(z[block], sb, keep, features=features, random_state=seed)
         parts.append([value.double().cpu() for value in values])
-    found = (
-        torch.cat(column).reshape((*batch, *column[0].shape[1:]))
-        for column in zip(*parts, strict=True)
-    )
+    found = []
+    for column in zip(*parts, strict=True):
+        found.append(torch.cat(column).reshape((*batch, *column[0].shape[1:])))
     normalized_hsic, floor, distance, linear_r2, nonlinear_r2 = found
     return RepresentationAudit(
-        normalized_hsic, floor, distance, linear_r2, nonlinear_r2, parity, BANDWIDTHS, len(keep)
+        normalized_hsic=normalized_hsic,
+        floor=floor,
+        distance_correlation=distance,
+        linear_r2=linear_r2,
+        nonlinear_r2=nonlinear_r2,
+        gdp=parity,
+        bandwidths=BANDWIDTHS,
+        rows=len(keep),
     )
+
+
+def _parity(predictions: ArrayLike, z: Tensor, s: Tensor) -> Tensor:
+    """Return GDP of the predictions, the largest over the attributes."""
+    batch = z.shape[:-2]
+    n = z.shape[-2]
+    f = as_tensor(predictions, name="predictions").to(z)
+    if f.shape[-2:] == (n, 1):
+        f = f.squeeze(-1)
+    if f.shape[-1:] != (n,):
+        raise ValueError(
+            f"predictions has shape {tuple(f.shape)}: pass one number for each of the {n} "
+            "rows. Of two class probabilities pass the second, predict_proba(X)[:, 1]."
+        )
+    f = f.expand(*batch, n)
+    gaps = [gdp(f, s[..., attribute]) for attribute in range(s.shape[-1])]
+    return torch.stack(gaps).amax(0).double().cpu()
+
+
+def _statistics(
+    z: Tensor, s: Tensor, keep: Tensor, *, features: int, random_state: int
+) -> list[Tensor]:
+    """Return the numbers of some models in the order of :class:`RepresentationAudit`."""
+    some_z = z[:, keep]
+    some_s = s[:, keep]
+    normalized_hsic, floor = _kernel_statistics(some_z, some_s)
+    distance = distance_correlation(some_z, some_s, squared=True, estimator="unbiased")
+    linear = linear_features(z)
+    nonlinear = random_features(z, features=features, random_state=random_state)
+    linear_r2 = probe_r2(linear, s, random_state=random_state)
+    nonlinear_r2 = probe_r2(nonlinear, s, random_state=random_state)
+    return [normalized_hsic, floor, distance, linear_r2, nonlinear_r2]
 
 
 def _kernel_statistics(z: Tensor, s: Tensor) -> list[Tensor]:
-    """Return normalized HSIC and its exact mean over permutations of the rows, ``(models, factors)`` each."""
+    """Return normalized HSIC and its mean over permutations, ``(models, factors)`` each."""
     n = z.shape[-2]
     sigma = median_distance(z)
     gram_s = Gaussian(median_distance(s))(s)
@@ -215,7 +240,7 @@ def _kernel_statistics(z: Tensor, s: Tensor) -> list[Tensor]:
 
 
 def linear_features(z: Tensor) -> Tensor:
-    """Return Z ``(..., n, d)`` with mean zero and variance one per coordinate; constant coordinates become zero."""
+    """Return Z ``(..., n, d)`` with mean zero and variance one; constant coordinates are zero."""
     z = z / binary_scale(z)
     z = z - z.mean(-2, keepdim=True)
     spread = z.square().mean(-2, keepdim=True).sqrt()
@@ -226,11 +251,11 @@ def linear_features(z: Tensor) -> Tensor:
 
 
 def random_features(z: Tensor, *, features: int = 300, random_state: int = 0) -> Tensor:
-    """Return linear features, and random Fourier features cos(w·z/σ + b), of Z; ``(..., n, d + features)``.
+    """Return linear and random Fourier features cos(w·z/σ + b); ``(..., n, d + features)``.
 
-    Half of the random features use Z standardized by coordinate. The other half use whitened Z, in which a direction of
-    low variance counts as much as any other; a penalized encoder can hide there what a head amplifies later. σ is the
-    median distance.
+    Half of the random features use Z standardized by coordinate. The other half use whitened Z, in
+    which a direction of low variance counts as much as any other; a penalized encoder can hide
+    there what a head amplifies later. σ is the median distance.
     """
     linear = linear_features(z)
     generator = torch.Generator().manual_seed(random_state)
@@ -245,10 +270,10 @@ def random_features(z: Tensor, *, features: int = 300, random_state: int = 0) ->
 
 
 def _whitened(z: Tensor) -> Tensor:
-    """Return Z with variance one along every principal axis; axes below 1e-6 of the largest are left out.
+    """Return Z with variance one along its axes; those below 1e-6 of the largest are left out.
 
-    The result is rotated back to the coordinates of Z: the sign of an eigenvector is the solver's choice, and the
-    random features of a sample should not depend on the machine.
+    The result is rotated back to the coordinates of Z: the sign of an eigenvector is the solver's
+    choice, and the random features of a sample should not depend on the machine.
     """
     covariance = z.mT @ z / z.shape[-2]
     values, vectors = torch.linalg.eigh(covariance)
@@ -258,12 +283,12 @@ def _whitened(z: Tensor) -> Tensor:
 
 
 def probe_r2(features: Tensor, s: Tensor, *, random_state: int = 0) -> Tensor:
-    r"""Return the cross-fitted R² of a ridge regression of S on the features, the largest over the attributes.
+    r"""Return the cross-fitted R² of a ridge regression of S, the largest over the attributes.
 
     .. math:: R^2 = 1 - \frac{\sum_i (s_i - \hat s_{-k(i)}(z_i))^2}{\sum_i (s_i - \bar s)^2}
 
-    Each row is predicted by a regression that did not see its fold; the ridge is the best of three. One Gram matrix for
-    each fold, the training one by subtraction: O(nF² + 5F³).
+    Each row is predicted by a regression that did not see its fold; the ridge is the best of three.
+    One Gram matrix for each fold, the training one by subtraction: O(nF² + 5F³).
 
     Parameters
     ----------

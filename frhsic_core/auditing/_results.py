@@ -30,7 +30,7 @@ MEASURES = (
 
 @dataclass(frozen=True)
 class Measure:
-    """One number with the rows behind it, and where they are known its interval and what chance alone would give."""
+    """A number with its rows, and where they are known its interval and what chance gives."""
 
     value: float
     rows: int
@@ -41,7 +41,7 @@ class Measure:
 
 @dataclass(frozen=True)
 class Missing:
-    """Rows without a usable value in one column, and their mean score beside that of the other rows."""
+    """Rows without a usable value in one column, and their mean score beside that of others."""
 
     column: str
     missing: int
@@ -62,19 +62,23 @@ class AttributeAudit:
     rows : int
         Number of rows with a score and a value of the attribute.
     curves : dict of str to Curve
-        ``"gdp"``: E[score | S = s] with its band. With labels: ``"equal_opportunity"`` and ``"label_0"`` (the score
-        among people with label 1 and 0) and ``"calibration"`` (label minus score). With control features:
-        ``"gdp_given"`` (what they leave of the score). With a threshold: ``"selected"`` (the share of people), and with
-        labels ``"true_positives"`` and ``"false_positives"``.
+        ``"gdp"``: E[score | S = s] with its band. With labels: ``"equal_opportunity"`` and
+        ``"label_0"`` (the score among people with label 1 and 0) and ``"calibration"`` (label minus
+        score). With control features: ``"gdp_given"`` (what they leave of the score). With a
+        threshold: ``"selected"`` (the share of people), and with labels ``"true_positives"`` and
+        ``"false_positives"``.
     numbers : dict of str to Measure
-        Every number with the rows behind it, and where there are any its interval and what chance gives: GDP of the
-        curves, the bound, p-values, impact ratios, effect sizes. The report, the table and the JSON show these.
+        Every number with the rows behind it, and where there are any its interval and what chance
+        gives: GDP of the curves, the bound, p-values, impact ratios, effect sizes. The report, the
+        table and the JSON show these.
     groups, selected_groups : DataFrame or None
-        What four groups show and hide of the scores, and of the people that a threshold selects; None for categories.
+        What four groups show and hide of the scores, and of the people that a threshold selects;
+        None for categories.
     bound : DependenceBound or None
         An upper bound on GDP over the values of the attribute, with what it assumes.
     unbounded : str
-        Why there is no bound: weights, bins such as "(20, 30]", or scores outside of [0, 1], whose limits are unknown.
+        Why there is no bound: weights, bins such as "(20, 30]", or scores outside of [0, 1], whose
+        limits are unknown.
     spread : float
         Standard deviation of the scores, with their weights.
     scan : GroupScan or None
@@ -82,7 +86,8 @@ class AttributeAudit:
     explained_by : dict of str to float
         How much of the attribute each control explains, and all of them together (cross-fitted R²).
     hidden : float
-        The correlation of what the curve leaves of neighbors, if it hides a dependence; otherwise 0.
+        The correlation of what the curve leaves of neighbors, if it hides a dependence; otherwise
+        0.
     """
 
     name: str
@@ -111,7 +116,7 @@ class AttributeAudit:
 
     @property
     def gdp(self) -> float:
-        """GDP, the mean distance between the mean score at a person's value of the attribute and the overall mean."""
+        """The mean distance between the mean score at one value and the overall mean."""
         return self.curve.gdp
 
     @property
@@ -150,7 +155,7 @@ class AttributeAudit:
         return [f"{self.value_name(a)} to {self.value_name(b)}" for a, b in ends]
 
     def selection_rates(self) -> list[tuple[str, float]]:
-        """Return the groups, or the categories, with the share of people that the threshold selects."""
+        """Return the groups, or the categories, with the share of people who are selected."""
         if (groups := self.selected_groups) is not None:
             return list(zip(self.group_names(groups), groups.means.tolist(), strict=True))
         curve = self.curves["selected"]

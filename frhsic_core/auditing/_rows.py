@@ -1,7 +1,8 @@
-"""Look at the rows themselves: who is left out, who counts for nothing, and which rows are copies of others.
+"""Look at the rows themselves: who is left out, and which rows are copies of others.
 
-A number below a threshold says nothing about people who are not behind it. So every group of rows that an audit leaves
-out is compared with the rows that it uses, in a test at the level of the audit.
+A number below a threshold says nothing about people who are not behind it. So every group of rows
+that an audit leaves out is compared with the rows that it uses, in a test at the level of the
+audit.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ class LeftOut:
     column : str
         The column that is the reason.
     reason : str
-        ``"missing"``, ``"zero"`` (a weight of zero) or ``"tiny"`` (a weight below 1 % of the mean weight).
+        ``"missing"``, ``"zero"`` (a weight of zero) or ``"tiny"`` (a weight below 1 % of the mean
+        weight).
     rows : int
         Number of such rows.
     compared : str
@@ -64,7 +66,8 @@ class Copies:
     rows, distinct : int
         Number of rows, and of different rows among them.
     times : int
-        How often most rows occur, if that is a sign of a table that was pasted several times; otherwise 1.
+        How often most rows occur, if that is a sign of a table that was pasted several times;
+        otherwise 1.
     """
 
     rows: int
@@ -107,7 +110,7 @@ def _reasons(columns: Columns) -> list[tuple[Column, str, Rows]]:
 def _compare(
     other: Column, rows: Rows, used: Rows, column: str, reason: str, random_state: int
 ) -> LeftOut | None:
-    """Compare one column between the rows left out and those used; None if one of them has no value."""
+    """Compare one column between rows left out and rows used; None if one has no value."""
     first = other.values[rows & other.known]
     second = other.values[used & other.known]
     if len(first) == 0 or len(second) == 0:
@@ -131,8 +134,8 @@ def _compare(
 def two_sample_pvalue(first: Array, second: Array, *, random_state: int = 0) -> float:
     """Return the p-value of a test whether two samples have the same distribution.
 
-    Few values are compared by their counts, with the distribution of χ² over the ways to draw the first sample; many
-    values by the test of Kolmogorov and Smirnov.
+    Few values are compared by their counts, with the distribution of χ² over the ways to draw the
+    first sample; many values by the test of Kolmogorov and Smirnov.
 
     Examples
     --------
@@ -145,7 +148,8 @@ def two_sample_pvalue(first: Array, second: Array, *, random_state: int = 0) -> 
     if len(values) == 1:
         return 1.0
     if len(values) > _LEVELS:
-        # A warning says that a sample is too large for the exact distribution; the other one is accurate there.
+        # A warning says that a sample is too large for the exact distribution; the other one is
+        # accurate there.
         return float(stats.ks_2samp(first, second, method="auto").pvalue)
     counts = np.bincount(place.reshape(-1))
     own = np.bincount(place.reshape(-1)[: len(first)], minlength=len(values))
@@ -163,9 +167,10 @@ def two_sample_pvalue(first: Array, second: Array, *, random_state: int = 0) -> 
 def find_copies(columns: Columns) -> Copies:
     """Look for rows that are equal in every column, and for a table that was pasted several times.
 
-    Among different people the numbers of equal rows vary at least as much as Poisson's distribution, in which at most
-    37 % of the rows have the same number of twins, or else all are different. If more than half of the rows occur the
-    same number of times, at least twice, or all numbers have a common divisor, somebody copied them.
+    Among different people the numbers of equal rows vary at least as much as Poisson's
+    distribution, in which at most 37 % of the rows have the same number of twins, or else all are
+    different. If more than half of the rows occur the same number of times, at least twice, or all
+    numbers have a common divisor, somebody copied them.
     """
     used = columns.usable
     table = pd.DataFrame({k: column.values[used] for k, column in enumerate(columns.every())})
@@ -175,7 +180,7 @@ def find_copies(columns: Columns) -> Copies:
 
 
 def _pasted(times: NDArray[np.intp]) -> int:
-    """Return how often a table was pasted, from the numbers of times that its rows occur; 1 if it was not."""
+    """Return how often a table was pasted, from how often its rows occur; 1 if it was not."""
     repeats, distinct = np.unique(times, return_counts=True)
     share = repeats * distinct / times.sum()
     most = int(np.argmax(share))

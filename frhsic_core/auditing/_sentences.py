@@ -94,7 +94,8 @@ def headline(audit: Audit, attribute: AttributeAudit) -> str:
     amount = with_interval(pair.size, pair.low, pair.high, level(audit))
     return (
         f"{_capital(who)} {attribute.value_name(pair.lower)} {_GET[audit.task]} than {who} "
-        f"{attribute.value_name(pair.higher)}, by {amount} on average.{_other_side(attribute, pair)}"
+        f"{attribute.value_name(pair.higher)}, by {amount} on average."
+        f"{_other_side(attribute, pair)}"
     )
 
 
@@ -104,7 +105,7 @@ def _capital(words: str) -> str:
 
 
 def _other_side(attribute: AttributeAudit, pair: Difference) -> str:
-    """Return what happens on the other side of a hump or a valley, if it is at least half as much."""
+    """Return what happens on the other side of a hump or valley, if it is half as much."""
     curve = attribute.curve
     if not curve.smooth or attribute.categories:
         return ""
@@ -326,12 +327,13 @@ def _places(audit: Audit, attribute: AttributeAudit) -> list[str]:
     if scan is not None and curve.smooth and scan.low > 0.0:
         group = scan.surest
         side = "above" if group.gap > 0 else "below"
+        place = f"{short(attribute.name)} {attribute.range_name(group.first, group.last)}"
         nearest, farthest = sorted((abs(group.low), abs(group.high)))
         amount = with_interval(abs(group.gap), nearest, farthest, level(audit))
         found.append(
-            f"Of all groups of at least {scan.size} neighbors, the {group.rows:,} {audit.unit} with "
-            f"{short(attribute.name)} {attribute.range_name(group.first, group.last)} are most "
-            f"certainly apart: their mean is {amount} {side} the overall mean."
+            f"Of all groups of at least {scan.size} neighbors, the {group.rows:,} {audit.unit} "
+            f"with {place} are most certainly apart: their mean is {amount} {side} the overall "
+            "mean."
         )
     return found
 

@@ -1,4 +1,4 @@
-"""The parts of an audit beside its curves: tables of groups, effect sizes, and what is left after controls.
+"""The parts of an audit beside its curves: groups, effect sizes, and what controls leave.
 
 With many rows every dependence is significant, so an audit reports a test *and* effect sizes. Tests
 of one column use all rows. Everything else is measured on at most the number of rows that its cost
@@ -56,7 +56,7 @@ def scaled(columns: Iterable[Column]) -> Array:
 
 
 def with_labels(controls: Array) -> pd.DataFrame:
-    """Return controls with few values as labels: like an attribute with few, they are not smoothed."""
+    """Return controls with few values as labels, which are not smoothed."""
     table = pd.DataFrame(controls)
     for name in table:
         values = table[name].nunique()
@@ -66,9 +66,10 @@ def with_labels(controls: Array) -> pd.DataFrame:
 
 
 def group_table(f: Array, s: Array, curve: Curve, *, weight: Array | None = None) -> pd.DataFrame:
-    """Return what a table of four groups of about equal size shows of the scores, and what it hides.
+    """Return what a table of four groups of about equal size shows, and what it hides.
 
-    The groups end at the quantiles of S, as in :func:`pandas.qcut`: a value at a boundary is in the lower group.
+    The groups end at the quantiles of S, as in :func:`pandas.qcut`: a value at a boundary is in the
+    lower group.
 
     Parameters
     ----------
@@ -82,9 +83,10 @@ def group_table(f: Array, s: Array, curve: Curve, *, weight: Array | None = None
     Returns
     -------
     DataFrame
-        A row for each group, fewer than four where values are tied: ``start`` and ``end``, the smallest and
-        largest S; ``rows``; ``means``, the mean score with the interval ``low`` to ``high`` for this group; and
-        ``inside``, the largest certain difference along the curve *within* the group, which the table hides.
+        A row for each group, fewer than four where values are tied: ``start`` and ``end``, the
+        smallest and largest S; ``rows``; ``means``, the mean score with the interval ``low`` to
+        ``high`` for this group; and ``inside``, the largest certain difference along the curve
+        *within* the group, which the table hides.
 
     Examples
     --------
@@ -135,7 +137,7 @@ def _quantile_groups(s: Array, weight: Array | None) -> NDArray[np.intp]:
 
 
 def _rate_interval(rates: Array, rows: Array, alpha: float) -> tuple[Array, Array]:
-    """Return intervals of Clopper and Pearson: a group in which nobody is selected has a variance of zero."""
+    """Return intervals of Clopper and Pearson, which serve where nobody is selected."""
     hits = rates * rows
     misses = rows - hits
     low = stats.beta.ppf(0.5 * alpha, hits, misses + 1.0)
@@ -151,7 +153,7 @@ def _mean_interval(means: Array, variance: Array, rows: Array, alpha: float) -> 
 
 
 def group_impact(low: Array, rate: Array, high: Array) -> tuple[float, float, float]:
-    """Return the lowest rate over the highest, and the least and the most that the intervals of the rates allow."""
+    """Return the lowest rate over the highest, and the least and most that intervals allow."""
     return _ratio(rate, rate), _ratio(low, high), _ratio(high, low)
 
 
@@ -163,7 +165,7 @@ def _ratio(lowest: Array, highest: Array) -> float:
 
 
 def impact_ratio(curve: Curve) -> tuple[float, float]:
-    """Return the ratio of the lowest to the highest rate of a curve, and the largest that its band allows.
+    """Return the lowest rate of a curve over the highest, and the most that its band allows.
 
     Examples
     --------
@@ -187,8 +189,9 @@ def impact_ratio(curve: Curve) -> tuple[float, float]:
 def sample_rows(n: int, rows: int, *, weight: Array | None, random_state: int) -> NDArray[np.intp]:
     """Return the numbers of at most ``rows`` rows, drawn without replacement.
 
-    With weights a row is kept with a probability that is proportional to its weight. The rows kept are then independent
-    draws from the weighted population, and no row occurs twice, so the tests keep their level.
+    With weights a row is kept with a probability that is proportional to its weight. The rows kept
+    are then independent draws from the weighted population, and no row occurs twice, so the tests
+    keep their level.
 
     Examples
     --------
@@ -211,8 +214,10 @@ def _distance_correlations(z: Array, orders: Array) -> list[Any]:
     return [distance_correlation(z, s) for s in orders]
 
 
-# How strong a dependence is, in numbers that no threshold is compared with: functions of the scores and of several
-# orders of S, ``(orders, n, p)``, to a number for each order. What a number means is said in ``_sentences.MEANING``.
+# How strong a dependence is, in numbers that no threshold is compared with: functions of the scores
+# and of several
+# orders of S, ``(orders, n, p)``, to a number for each order. What a number means is said in
+# ``_sentences.MEANING``.
 EFFECTS: dict[str, Callable[[Array, Array], Any]] = {
     "distance_correlation": _distance_correlations,
 }
@@ -221,7 +226,7 @@ EFFECTS: dict[str, Callable[[Array, Array], Any]] = {
 def effect_sizes(
     z: Array, s: Array, *, weight: Array | None, random_state: int
 ) -> dict[str, Measure]:
-    """Return normalized HSIC, the numbers of ``EFFECTS``, kernel HGR and the R² of two probes, each with its floor.
+    """Return normalized HSIC, ``EFFECTS``, kernel HGR and the R² of two probes with floors.
 
     The floor is the mean of the same number if the rows of S are shuffled.
     """
@@ -237,7 +242,7 @@ def effect_sizes(
     generator = np.random.default_rng(random_state)
 
     def shuffled(statistic: Callable[..., Any], most: int) -> Measure:
-        """Return a statistic of evenly spaced rows, with its mean over a few orders of the rows of S."""
+        """Return a statistic of evenly spaced rows, with its mean over a few orders of S."""
         kept = spaced_rows(len(z), most).numpy()
         orders = [np.arange(len(kept))]
         orders += [generator.permutation(len(kept)) for _ in range(_SHUFFLES)]
@@ -263,8 +268,8 @@ def residuals(
 ) -> Array:
     """Return f − E[f | controls], cross-fitted: each row is predicted by a fit that did not see it.
 
-    The fit is additive: cubic splines with 6 knots for a number, indicators for categories, and a small ridge. It uses
-    at most 100,000 rows.
+    The fit is additive: cubic splines with 6 knots for a number, indicators for categories, and a
+    small ridge. It uses at most 100,000 rows.
 
     Parameters
     ----------
@@ -295,7 +300,7 @@ def residuals(
 
 
 def _features(control: Column) -> Array:
-    """Return what an additive fit uses of a control: indicators of few values, otherwise splines."""
+    """Return what an additive fit uses of a control: indicators, or splines of many values."""
     values = control.values[:, None]
     levels = np.unique(control.values)
     if control.categories or len(levels) <= 2 * _KNOTS:
@@ -337,10 +342,11 @@ def explained_share(
 
 
 def neighbor_correlation(f: Array, s: Array, curve: Curve, *, random_state: int = 0) -> float:
-    """Return the correlation of what the curve leaves of neighbors in S, if it hides a dependence; otherwise 0.
+    """Return the correlation of neighbors in S beyond the curve, if it is large; otherwise 0.
 
-    A curve smooths changes over short distances away. Its residuals are then alike in neighbors. The
-    correlation counts if it is significant, and if the hidden part is at least 5 % of the variance.
+    A curve smooths changes over short distances away. Its residuals are then alike in neighbors.
+    The correlation counts if it is significant, and if the hidden part is at least 5 % of the
+    variance.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Say at once how an audit ends: each limit beside its number, and an example where none was set."""
+"""Say at once how an audit ends: each limit, or an example where none was set."""
 
 from __future__ import annotations
 

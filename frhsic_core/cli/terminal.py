@@ -109,7 +109,7 @@ def _if_writable(*, errors: bool) -> Iterator[None]:
 
 @contextmanager
 def waiting(text: str) -> Iterator[Callable[[str], None]]:
-    """Show on the error stream that a computation runs: a spinner in a terminal, one line in a file.
+    """Show on the error stream that a computation runs: a spinner, or one line in a file.
 
     It yields a function that shows another text in a terminal.
     """
@@ -151,7 +151,8 @@ def print_table(
     for row in rows:
         # Without this, rich reads an interval in brackets as markup.
         table.add_row(*[escape(visible(cell)) for cell in row[:kept]])
-    # If the table is still too wide, the terminal breaks its lines, which is better than cutting names.
+    # If the table is still too wide, the terminal breaks its lines, which is better than cutting
+    # names.
     out.width = max(width, sum(needed[:kept]) + 1)
     with _if_writable(errors=False):
         out.print(table)
