@@ -74,7 +74,7 @@ FAST = {"epochs": 30, "learning_rate": 5e-2, "widths": (8, 2), "random_state": 0
 HEAVY = {"lam": 1e4, "epochs": 200, "learning_rate": 1e-2}
 HEAVY |= {"penalty_settings": {"estimator": "biased", "scale": None, "bandwidth": "every_batch"}}
 FLAT = {"method": "reg_gdp", "lam": 1e6, "epochs": 600, "learning_rate": 2e-3}
-ONE = {"remedies": ["leace"], "learners": ["linear"], "n_splits": 1}
+ONE = {"remedies": ["leace"], "learners": ["linear"], "n_splits": 2}
 
 
 class Right:
@@ -379,7 +379,7 @@ OWN: list[Row] = [
     *((f"max_seconds={given!r}", lambda given=given: compare(max_seconds=given), ValueError, "a number of seconds")
       for given in (-1.0, "30", float("nan"))),
     ("the attribute by position, compared", lambda: compare_remedies(X, Y, AGE), TypeError, "2 positional arguments"),
-    ("no splits", lambda: compare(n_splits=0), ValueError, "at least one split"),
+    ("no splits", lambda: compare(n_splits=0), ValueError, "at least two folds"),
     ("a negative limit", lambda: compare().best(within=-1.0), ValueError, "within is -1"),
     ("a method of another class", lambda: adjusted(method="median"), ValueError, "'method' parameter"),
     ("one fold", lambda: adjusted(cv=1), ValueError, "'cv' parameter"),

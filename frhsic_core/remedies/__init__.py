@@ -8,6 +8,7 @@ the trained encoders on your own data.
 
 from __future__ import annotations
 
+from frhsic_core.remedies.column_remover import ColumnRemover
 from frhsic_core.remedies.comparison import compare_remedies
 from frhsic_core.remedies.kernel_eraser import KernelEraser
 from frhsic_core.remedies.leace import AttributeEraser
@@ -20,6 +21,7 @@ __all__ = [
     "AdjustedClassifier",
     "AdjustedRegressor",
     "AttributeEraser",
+    "ColumnRemover",
     "KernelEraser",
     "RemediedClassifier",
     "RemediedModel",

@@ -210,3 +210,51 @@ def _transformer(degree: int, knots: np.ndarray) -> SplineTransformer:
     options: dict[str, Any] = {"extrapolation": "constant", "include_bias": False}
     splines = SplineTransformer(degree=degree, knots=knots[:, None], **options)
     return splines.fit(knots[:, None])
+
+
+def whitened(phi: np.ndarray) -> np.ndarray:
+    """Return functions with mean 0 and covariance 1 that span the same space, on the samples."""
+    mean, whitening = _whitening(phi)
+    return (phi - mean) @ whitening
+
+
+def _whitening(phi: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the mean, and the matrix that makes the covariance that of independent numbers."""
+    mean = phi.mean(0)
+    centered = phi - mean
+    values, vectors = np.linalg.eigh(centered.T @ centered / len(phi))
+    vectors = with_fixed_signs(vectors)
+    kept = values > 1e-6 * values[-1]
+    return mean, vectors[:, kept] / np.sqrt(values[kept])
+
+
+class StandardFunctions:
+    """Functions ψ(S) with mean 0 and covariance 1 on the training samples, from splines of S."""
+
+    def fit(self, frame: pd.DataFrame) -> StandardFunctions:
+        """Read scales, knots and moments from the training samples."""
+        self.basis = AttributeBasis("spline")
+        phi = self.basis.fit(frame).transform(frame)
+        self.mean, self.whitening = _whitening(phi)
+        return self
+
+    def transform(self, frame: pd.DataFrame) -> np.ndarray:
+        """Return ψ(S) ``(n, k)``."""
+        return np.asarray((self.basis.transform(frame) - self.mean) @ self.whitening)
+
+
+def with_fixed_signs(vectors: np.ndarray) -> np.ndarray:
+    """Return the columns, each with the sign that makes the first of its largest entries positive.
+
+    The sign of an eigenvector is the solver's choice and differs between processors. Entries whose
+    sizes differ by less than a millionth count as equally large.
+
+    Examples
+    --------
+    >>> with_fixed_signs(np.array([[-0.8, 0.6], [0.6, 0.8]])).tolist()
+    [[0.8, 0.6], [-0.6, 0.8]]
+    """
+    size = np.abs(vectors)
+    first = (size >= (1.0 - 1e-6) * size.max(0)).argmax(0)
+    leading = vectors[first, np.arange(vectors.shape[1])]
+    return np.where(leading < 0, -vectors, vectors)

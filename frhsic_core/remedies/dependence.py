@@ -25,9 +25,17 @@ def dependence_of(predicted: np.ndarray, s: np.ndarray, *, scale: float = 1.0) -
     >>> round(dependence_of(s[:, 0], s)["dcor"], 3)
     1.0
     """
-    rounding = 1e-12 * max(1.0, float(np.abs(predicted).max()))
-    if predicted.std() <= rounding:
+    if is_constant(predicted):
         return {"dcor": 0.0, "gdp": 0.0}
+    varying = s[:, np.ptp(s, axis=0) > 0]
+    gaps = [gdp(predicted / scale, column) for column in varying.T]
+    return {"dcor": distance_correlation_of(predicted, s), "gdp": max(gaps)}
+
+
+def distance_correlation_of(predicted: np.ndarray, s: np.ndarray) -> float:
+    """Return the distance correlation of predictions with all attributes together."""
+    if is_constant(predicted):
+        return 0.0
     s = s[:, np.ptp(s, axis=0) > 0]
     count = min(len(s), _MOST_ROWS)
     rows = np.linspace(0, len(s) - 1, count).round().astype(int)
@@ -35,5 +43,10 @@ def dependence_of(predicted: np.ndarray, s: np.ndarray, *, scale: float = 1.0) -
     squared = distance_correlation(
         predicted[rows], standardized, squared=True, estimator="unbiased"
     )
-    gaps = [gdp(predicted / scale, column) for column in s.T]
-    return {"dcor": math.sqrt(max(float(squared), 0.0)), "gdp": max(gaps)}
+    return math.sqrt(max(float(squared), 0.0))
+
+
+def is_constant(predicted: np.ndarray) -> bool:
+    """Return whether predictions differ by rounding errors alone."""
+    rounding = 1e-12 * max(1.0, float(np.abs(predicted).max()))
+    return bool(predicted.std() <= rounding)

@@ -11,6 +11,7 @@ import pandas as pd
 from frhsic_core.inputs.fitting import require_resolution
 from frhsic_core.learning import FairClassifier, FairRegressor
 from frhsic_core.remedies.attributes import attribute_matrix
+from frhsic_core.remedies.cross_fits import CrossFits
 from frhsic_core.remedies.features import Features
 from frhsic_core.remedies.people import People
 from frhsic_core.remedies.remedy import FittedModel, Predictor, Remedy
@@ -30,6 +31,7 @@ class TrainedEncoder(Remedy):
     meaning = "λ of an encoder is zero or more"
     own_learner = "network"
     blends = False
+    is_path = False
 
     def fit(
         self, people: People, name: Any = "network", *, lam: float = 1.0, seed: int = 0
@@ -52,6 +54,17 @@ class TrainedEncoder(Remedy):
     ) -> Networks:
         """Train a network for each λ."""
         return Networks([self.fit(people, name, lam=lam, seed=seed) for lam in strengths])
+
+    def cross_fit(
+        self,
+        fits: CrossFits,
+        learner: str,
+        strengths: Sequence[float],
+        *,
+        plain: np.ndarray | None,
+    ) -> list[np.ndarray]:
+        """Train a network for each λ and fold."""
+        return [fits.by_fold(self, learner, lam=lam) for lam in strengths]
 
     def require_resolution(self, s: pd.DataFrame) -> None:
         """Raise an error for an attribute whose differences a bandwidth would round away."""

@@ -6,9 +6,8 @@ import math
 
 import numpy as np
 
-from frhsic_core.remedies.basis import standardized
+from frhsic_core.remedies.basis import standardized, with_fixed_signs
 from frhsic_core.remedies.leace import RANK, AttributeEraser
-from frhsic_core.remedies.project import with_fixed_signs
 
 _COMPONENTS = 100  # random features
 

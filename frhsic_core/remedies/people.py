@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +17,7 @@ from frhsic_core.inputs.fitting import require_features
 from frhsic_core.remedies.attributes import read_attributes
 from frhsic_core.remedies.tasks import TASKS, Task
 
-TEST_SHARE = 0.3
+_FEWEST = 4
 _CLASSES = 20  # at most so many different whole numbers can be classes
 
 
@@ -57,13 +56,17 @@ def read_people(X: Any, y: Any, s: ArrayLike | None, task: str) -> People:
     if s is not None:
         frame = read_attributes(s, X, to_fit=True)
     distinct, counts = np.unique(target, return_counts=True)
+    if len(target) == 1:
+        raise ValueError("y has one sample: a model needs several.")
     if len(distinct) < 2:
         raise ValueError(
             f"y has one value only {distinct.tolist()}: pass two classes, or numbers that differ."
         )
     if task == "regression" or (task == "auto" and _are_numbers(target, len(distinct))):
         return People(table, _numbers(target), frame, TASKS["regression"])
-    _require_two_classes(distinct, counts)
+    _require_two_classes(distinct)
+    if s is not None:
+        _require_enough(distinct, counts)
     positive = (target == distinct[1]).astype(np.float64)
     return People(table, positive, frame, TASKS["classification"], distinct)
 
@@ -115,17 +118,19 @@ def _numbers(target: np.ndarray) -> np.ndarray:
     return target.astype(np.float64)
 
 
-def _require_two_classes(distinct: np.ndarray, counts: np.ndarray) -> None:
+def _require_two_classes(distinct: np.ndarray) -> None:
     if len(distinct) > 2:
         raise ValueError(
             f"y has {len(distinct)} different values: compare each class with the others "
             "(y == value), or pass task='regression' for numbers on a scale."
         )
-    # Both parts of every split need both classes, and out-of-fold scores need two samples of each.
-    least = math.ceil(max(1.0 / TEST_SHARE, 2.0 / (1.0 - TEST_SHARE)))
-    if counts.min() < least:
+
+
+def _require_enough(distinct: np.ndarray, counts: np.ndarray) -> None:
+    # A fold of out-of-fold scores inside of a fold still needs two samples of each class.
+    if counts.min() < _FEWEST:
         rare = distinct.tolist()[counts.argmin()]
         raise ValueError(
-            f"y has the class {rare!r} only {counts.min()} times: at least {least} are needed to "
+            f"y has the class {rare!r} only {counts.min()} times: at least {_FEWEST} are needed to "
             "split."
         )

@@ -11,6 +11,7 @@ from scipy import sparse
 from sklearn.ensemble import RandomForestRegressor
 
 from frhsic_core.inputs.features import columns_of, fit_columns
+from frhsic_core.remedies.basis import whitened
 from frhsic_core.remedies.mean_adjustment import MeanAdjustment, with_constant
 
 _SIGNIFICANT = 3.0  # standard errors of a correlation
@@ -61,8 +62,7 @@ class AttributeGuess:
             # A sample that is in the bag of all trees gets the mean.
             self.forest.fit(self._numbers(X), one_or_more)
         guess = np.nan_to_num(self.forest.oob_prediction_.reshape(target.shape))
-        # Out-of-bag predictions of noise correlate negatively with it: the test is one-sided.
-        self.kept = _covariance_over_spread(guess, target) > _SIGNIFICANT / np.sqrt(len(phi))
+        self.kept = is_told(guess, target)
         return guess[:, self.kept]
 
     def __call__(self, X: Any) -> np.ndarray:
@@ -74,30 +74,13 @@ class AttributeGuess:
         return X if self.columns is None else columns_of(X, self.columns)
 
 
-def whitened(phi: np.ndarray) -> np.ndarray:
-    """Return functions with mean 0 and covariance 1 that span the same space, on the samples."""
-    centered = phi - phi.mean(0)
-    values, vectors = np.linalg.eigh(centered.T @ centered / len(phi))
-    vectors = with_fixed_signs(vectors)
-    kept = values > 1e-6 * values[-1]
-    return centered @ vectors[:, kept] / np.sqrt(values[kept])
+def is_told(guess: np.ndarray, target: np.ndarray) -> np.ndarray:
+    """Return which standardized targets are guessed better than by chance.
 
-
-def with_fixed_signs(vectors: np.ndarray) -> np.ndarray:
-    """Return the columns, each with the sign that makes the first of its largest entries positive.
-
-    The sign of an eigenvector is the solver's choice and differs between processors. Entries whose
-    sizes differ by less than a millionth count as equally large.
-
-    Examples
-    --------
-    >>> with_fixed_signs(np.array([[-0.8, 0.6], [0.6, 0.8]])).tolist()
-    [[0.8, 0.6], [-0.6, 0.8]]
+    Predictions of noise by models that have not seen it correlate negatively with it: the test is
+    one-sided.
     """
-    size = np.abs(vectors)
-    first = (size >= (1.0 - 1e-6) * size.max(0)).argmax(0)
-    leading = vectors[first, np.arange(vectors.shape[1])]
-    return np.where(leading < 0, -vectors, vectors)
+    return _covariance_over_spread(guess, target) > _SIGNIFICANT / np.sqrt(len(target))
 
 
 def _covariance_over_spread(guess: np.ndarray, target: np.ndarray) -> np.ndarray:

@@ -9,22 +9,26 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from frhsic_core._arrays import ArrayLike
 from frhsic_core._choices import one_of
 from frhsic_core.auditing import audit
-from frhsic_core.inputs.fitting import two_classes
+from frhsic_core.inputs.fitting import require_numbers, two_classes
 from frhsic_core.remedies.attributes import (
     checked_features,
     read_attributes,
     warn_of_no_attribute,
 )
-from frhsic_core.remedies.catalog import REMEDIES, WITHOUT_S, plain_of
+from frhsic_core.remedies.catalog import REMEDIES
+from frhsic_core.remedies.cross_fits import CrossFits
 from frhsic_core.remedies.people import People, as_frame, read_people
+from frhsic_core.remedies.plain import WITHOUT_S, plain_of
 from frhsic_core.remedies.remedy import Path, Remedy
 
-_FOLDS = 5
+_LEARNER = "the learner"
+# Words are read as categories, and missing values are allowed.
+_ANY: dict[str, Any] = {"dtype": None, "ensure_all_finite": False}
 
 
 class RemediedModel(BaseEstimator):
@@ -55,7 +59,7 @@ class RemediedModel(BaseEstimator):
         Without ``sensitive_features`` a warning says that the model has no remedy.
         """
         remedy = REMEDIES[one_of("remedy", self.remedy, REMEDIES)]
-        table = checked_features(self, as_frame(X), reset=True)
+        table = as_frame(checked_features(self, X, reset=True, **_ANY))
         if sensitive_features is None:
             warn_of_no_attribute(self, "fit(X, y, sensitive_features=s)")
             remedy = WITHOUT_S
@@ -70,8 +74,13 @@ class RemediedModel(BaseEstimator):
         self._keep(people)
         return self
 
-    def _checked_target(self, y: Any) -> Any:
-        return y
+    def _checked_target(self, y: Any) -> np.ndarray:
+        """Return the target in one dimension."""
+        if y is None:
+            raise ValueError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None."
+            )
+        return np.asarray(column_or_1d(y, warn=True))
 
     def _keep(self, people: People) -> None:
         """Keep what predictions need to know of the target."""
@@ -86,16 +95,16 @@ class RemediedModel(BaseEstimator):
 
     def _unseen_scores(self, people: People, remedy: Remedy) -> np.ndarray:
         """Return scores of all people from models of folds without them."""
-        folds = people.task.folds(_FOLDS, shuffle=True, random_state=0)
-        unseen = np.empty(len(people))
-        for train, test in folds.split(people.x, people.y):
-            new = people.take(test)
-            (unseen[test],) = self._fitted(people.take(train), remedy)(new.x, new.s)
+        fits = CrossFits(people, {_LEARNER: self.learner}, seed=self.random_state)
+        plain = None
+        if remedy.blends and self.strength < 1.0:
+            plain = fits.scores(plain_of(remedy), _LEARNER)
+        (unseen,) = remedy.cross_fit(fits, _LEARNER, [self.strength], plain=plain)
         return unseen
 
     def _predicted(self, X: Any, s: ArrayLike | None) -> np.ndarray:
         check_is_fitted(self)
-        table = checked_features(self, as_frame(X), reset=False)
+        table = as_frame(checked_features(self, X, reset=False, **_ANY))
         frame = None
         if self.needs_s_:
             if s is None:
@@ -146,6 +155,10 @@ class RemediedRegressor(RegressorMixin, RemediedModel):
 
     _task = "regression"
 
+    def _checked_target(self, y: Any) -> np.ndarray:
+        require_numbers(y)
+        return super()._checked_target(y)
+
     def predict(self, X: Any, *, sensitive_features: ArrayLike | None = None) -> np.ndarray:
         """Return the predictions."""
         return self._predicted(X, sensitive_features)
@@ -192,9 +205,10 @@ class RemediedClassifier(ClassifierMixin, RemediedModel):
     _task = "classification"
     classes_: np.ndarray
 
-    def _checked_target(self, y: Any) -> Any:
-        two_classes(np.asarray(y), advice="pass y == value, one class against the others")
-        return y
+    def _checked_target(self, y: Any) -> np.ndarray:
+        target = super()._checked_target(y)
+        two_classes(target, advice="pass y == value, one class against the others")
+        return target
 
     def _keep(self, people: People) -> None:
         assert people.classes is not None

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from frhsic_core._arrays import ArrayLike, warn_caller
 from frhsic_core._choices import one_of
-from frhsic_core.remedies.catalog import REMEDIES, WITH_S, WITHOUT_S, is_plain
+from frhsic_core.inputs.fitting import FitWarning
+from frhsic_core.remedies.catalog import REMEDIES, is_plain
+from frhsic_core.remedies.plain import WITH_S, WITHOUT_S
 from frhsic_core.remedies.remedied import REMEDIED, RemediedModel
+from frhsic_core.remedies.strength_paths import along_strengths
 from frhsic_core.remedies.tasks import TASKS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-MEASURES = ("score", "dcor", "gdp", "cpu_seconds")
+_WITHIN = 0.02
 
 
 @dataclass(frozen=True)
@@ -29,20 +31,22 @@ class RemedyComparison:
 
     Attributes
     ----------
-    splits : DataFrame
-        One row for each remedy, learner, strength and split.
     table : DataFrame
-        Means over the splits, with the half-width of a 95 % interval (``score_half``, ``dcor_half``) that allows for
-        the samples that the splits share, and ``non_dominated``.
+        One row for each remedy, learner and strength: ``score`` and ``dcor`` of the predictions of
+        all samples, by models that had not seen them, each with the half-width of a 95 % interval
+        (``score_half``, ``dcor_half``); ``lost``, the score that the best model without a remedy
+        has more, with the half-width for the same samples (``lost_half``); and ``non_dominated``.
     task : {"regression", "classification"}
         The score is R² of a regression and AUC of a classification.
+    samples : int
+        The number of samples.
     learners : mapping of str
         The learner behind each name of the table.
     """
 
-    splits: pd.DataFrame
     table: pd.DataFrame
     task: str
+    samples: int
     learners: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -51,56 +55,101 @@ class RemedyComparison:
         return TASKS[self.task].score_name
 
     def frontier(self) -> pd.DataFrame:
-        """Return the rows that no other row beats in both score and distance correlation, the highest score first."""
-        return self.table[self.table["non_dominated"]].sort_values(
-            "score", ascending=False, kind="stable"
-        )
+        """Return the rows that no other row beats in both score and distance correlation.
+
+        The highest score is first.
+        """
+        rows = self.table[self.table["non_dominated"]]
+        return rows.sort_values("score", ascending=False, kind="stable")
 
     def best(
-        self, *, within: float = 0.02, needs_s: bool | None = None, measure: str = "dcor"
+        self, *, within: float = _WITHIN, needs_s: bool | None = None, measure: str = "dcor"
     ) -> pd.Series:
-        """Return the row that depends least on S, of those whose score is at most ``within`` below that of no remedy.
+        """Return the row that depends least on S, of those that lose at most ``within`` of the score.
 
-        The best model without a remedy counts, so the row never depends more on S than this model. ``measure`` of the
-        dependence is ``"dcor"``, the distance correlation, or ``"gdp"``. With ``needs_s`` only models that need S to
-        predict count (True), or those that do not (False). If the row has no remedy, none of them helps enough.
+        The best model without a remedy counts, so the row never depends more on S than this model.
+        Between the strengths that were compared, the numbers of a remedy follow a smooth curve, so
+        the strength of the row may be any between them, and the row uses what ``within`` allows.
+
+        Parameters
+        ----------
+        within : float
+            How far the score may be below that of the best model without a remedy. Compare it with
+            ``lost_half`` of the row: a smaller difference is noise.
+        needs_s : bool, optional
+            Only models that need S to predict (True), or that do not (False).
+        measure : {"dcor", "gdp"}
+            The dependence: the distance correlation, or GDP.
+
+        Returns
+        -------
+        Series
+            If it has no remedy, none of them helps enough.
         """
         if not within >= 0:
             raise ValueError(f"within is {within}: it must be zero or positive.")
-        rows = self.table if needs_s is None else self.table[self.table["needs_s"] == needs_s]
+        one_of("measure", measure, ("dcor", "gdp"))
+        rows = self.table
+        if needs_s is not None:
+            rows = rows[rows["needs_s"] == needs_s]
         if rows.empty:
             raise ValueError(
                 f"no model with needs_s={needs_s} was compared: add such a remedy to remedies."
             )
         plain = rows["score"][rows["remedy"].map(is_plain)].max()
-        close = rows[rows["score"] >= plain - within]
-        dependence = close[one_of("measure", measure, ("dcor", "gdp"))]
-        return close.loc[dependence.idxmin()]
+        rows = along_strengths(rows)
+        rows = rows.assign(lost=plain - rows["score"])
+        close = rows[rows["lost"] <= within]
+        return close.loc[close[measure].idxmin()]
+
+    def noise(self, row: pd.Series, *, within: float = _WITHIN) -> str:
+        """Say how well the lost score of a row is known, and how many samples ``within`` needs."""
+        known = (
+            f"Its lost {self.score_name} is {row['lost']:.3f} ± {row['lost_half']:.3f} "
+            f"(95 %, {self.samples:,} samples)"
+        )
+        if row["lost_half"] <= within:
+            return f"{known}."
+        inside = f"{known}: within={within:g} is inside this noise"
+        if within == 0:
+            return f"{inside}."
+        needed = math.ceil(self.samples * (row["lost_half"] / within) ** 2)
+        return f"{inside}, and about {float(f'{needed:.2g}'):,.0f} samples would decide."
 
     def fit_best(
-        self, X: Any, y: Any, *, sensitive_features: ArrayLike, **choice: Any
+        self,
+        X: Any,
+        y: Any,
+        *,
+        sensitive_features: ArrayLike,
+        within: float = _WITHIN,
+        needs_s: bool | None = None,
+        measure: str = "dcor",
     ) -> RemediedModel:
-        """Fit the model of :meth:`best` on raw data and return it with its audit, ready to be saved with joblib.
+        """Fit the model of :meth:`best` on raw data and return it with its audit, to be saved.
 
         Parameters
         ----------
         X, y, sensitive_features
             As in :func:`~frhsic_core.compare_remedies`; usually the same.
-        **choice
-            ``within``, ``needs_s`` and ``measure``, as in :meth:`best`.
+        within, needs_s, measure
+            As in :meth:`best`.
 
         Returns
         -------
         RemediedModel
-            Its ``audit_`` is that of predictions for people that the model had not seen. If no remedy helps, it has
-            none, and a warning says so.
+            Its ``audit_`` is that of predictions for people that the model had not seen. If no
+            remedy helps, it has none, and a warning says so. Another warning says if ``within`` is
+            smaller than the noise of the lost score.
         """
-        row = self.best(**choice)
+        row = self.best(within=within, needs_s=needs_s, measure=measure)
         if is_plain(row["remedy"]):
             warn_caller(
                 f"The model has NO remedy: none loses so little {self.score_name} and depends less "
                 "on S."
             )
+        elif row["lost_half"] > within:
+            warn_caller(self.noise(row, within=within), FitWarning)
         chosen = self.learners.get(row["learner"], row["learner"])
         kind = REMEDIED[self.task]
         model = kind(row["remedy"], chosen, float(row["strength"]))
@@ -149,6 +198,8 @@ class RemedyComparison:
             "needs_s": "needs S to predict",
             "score": self.score_name,
             "score_half": "±",
+            "lost": "lost",
+            "lost_half": "±  ",
             "dcor": "dCor",
             "dcor_half": "± ",
             "gdp": "GDP",
@@ -166,9 +217,7 @@ class RemedyComparison:
         return self.shown().to_html(index=False, float_format="{:.3f}".format, border=0)
 
     def __str__(self) -> str:
-        splits = self.splits["split"].nunique()
-        many = "s" * (splits != 1)
-        sentences = [f"{len(self.table)} settings on {splits} split{many}."]
+        sentences = [f"{len(self.table)} settings, {self.samples:,} samples."]
         for needs_s in sorted(self.table["needs_s"].unique()):
             sentences.append(self._sentence(bool(needs_s)))
         return " ".join(sentences)
@@ -180,38 +229,13 @@ class RemedyComparison:
             league, words = WITH_S, "with S to predict"
         plain = self.table[self.table["remedy"] == league.key].nlargest(1, "score").iloc[0]
         row = self.best(needs_s=needs_s)
-        return (
+        sentence = (
             f"Among the models {words}, the one without a remedy has {self.score_name} "
-            f"{plain['score']:.3f} and dCor {plain['dcor']:.3f}. Of those that lose at most 0.02, "
-            f"{REMEDIES[row['remedy']].label} ({row['learner']}, strength {row['strength']:g}) "
-            f"depends least on S: {self.score_name} {row['score']:.3f}, dCor {row['dcor']:.3f}."
+            f"{plain['score']:.3f} and dCor {plain['dcor']:.3f}. Of those that lose at most "
+            f"{_WITHIN:g}, {REMEDIES[row['remedy']].label} ({row['learner']}, strength "
+            f"{row['strength']:g}) depends least on S: {self.score_name} {row['score']:.3f}, dCor "
+            f"{row['dcor']:.3f}."
         )
-
-
-def non_dominated(score: Iterable[float], dependence: Iterable[float]) -> np.ndarray:
-    """Return which points no other point beats: a higher or equal score with less or equal dependence, one strictly.
-
-    Examples
-    --------
-    >>> non_dominated([0.9, 0.8, 0.7], [0.5, 0.1, 0.2]).tolist()
-    [True, True, False]
-    """
-    u, d = np.asarray(list(score), float), np.asarray(list(dependence), float)
-    at_least = (u >= u[:, None]) & (d <= d[:, None])
-    return np.logical_not((at_least & ~at_least.T).any(1, keepdims=True))[:, 0]
-
-
-def summarized(rows: pd.DataFrame, *, test_share: float) -> pd.DataFrame:
-    """Return means over splits and half-widths of 95 % intervals, corrected for the overlap of the training parts."""
-    groups = rows.groupby(["remedy", "learner", "strength", "needs_s"], sort=False)
-    table = groups[list(MEASURES)].mean()
-    splits = rows["split"].nunique()
-    # The variance of the corrected resampled t-test of Nadeau and Bengio (2003); of one split it is not known.
-    factor = stats.t.ppf(0.975, splits - 1) * math.sqrt(
-        1.0 / splits + test_share / (1.0 - test_share)
-    )
-    for name in ("score", "dcor"):
-        table[f"{name}_half"] = groups[name].std(ddof=1).to_numpy() * factor
-    table = table.reset_index()
-    table["non_dominated"] = non_dominated(table["score"], table["dcor"])
-    return table
+        if is_plain(row["remedy"]):
+            return sentence
+        return f"{sentence} {self.noise(row)}"

@@ -19,7 +19,6 @@ from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import (
     GridSearchCV,
     StratifiedKFold,
-    StratifiedShuffleSplit,
     cross_val_predict,
 )
 from sklearn.pipeline import make_pipeline
@@ -157,8 +156,7 @@ def test_a_limit_of_time_keeps_what_is_done() -> None:
     X, y, age = table()
     with pytest.warns(UserWarning, match="took more than"):
         found = compare_remedies(X, y, sensitive_features=age, n_splits=5, max_seconds=0.01)
-    assert found.splits["split"].nunique() == 1
-    assert "encoder" not in set(found.table["remedy"])
+    assert set(found.table["remedy"]) == {"none", "none_with_s"}
 
 
 def test_a_pipeline_over_named_columns_gets_the_table() -> None:
@@ -168,18 +166,22 @@ def test_a_pipeline_over_named_columns_gets_the_table() -> None:
         "sensitive_features": age,
         "remedies": {"leace": [1.0], "adjust_mean": [1.0]},
     }
-    found = compare_remedies(X, y, learners={"mine": by_name()}, n_splits=1, **options)
-    train, test = next(StratifiedShuffleSplit(1, test_size=0.3, random_state=0).split(X, y))
-    columns = by_name()[:-1].fit(X.iloc[train])  # on the people of the training part alone
-    known, new = (columns.transform(X.iloc[rows]) for rows in (train, test))
-    eraser = AttributeEraser("linear").fit(known, sensitive_features=age[train])
+    found = compare_remedies(X, y, learners={"mine": by_name()}, n_splits=2, **options)
+    unseen = {"none": np.empty(len(X)), "leace": np.empty(len(X))}
+    folds = StratifiedKFold(2, shuffle=True, random_state=0)
+    for train, test in folds.split(X, y):
+        columns = by_name()[:-1].fit(X.iloc[train])  # on the people of the training part alone
+        known, new = columns.transform(X.iloc[train]), columns.transform(X.iloc[test])
+        eraser = AttributeEraser("linear").fit(known, sensitive_features=age[train])
+        parts = {
+            "none": (known, new),
+            "leace": (eraser.transform(known), eraser.transform(new)),
+        }
+        for key, (a, b) in parts.items():
+            unseen[key][test] = by_name()[-1].fit(a, y[train]).predict_proba(b)[:, 1]
     rows = found.table.set_index("remedy")
-    for key, (a, b) in {
-        "none": (known, new),
-        "leace": (eraser.transform(known), eraser.transform(new)),
-    }.items():
-        p = by_name()[-1].fit(a, y[train]).predict_proba(b)[:, 1]
-        expected = roc_auc_score(y[test] == "yes", p), gdp(p, age[test])
+    for key, p in unseen.items():
+        expected = roc_auc_score(y == "yes", p), gdp(p, age)
         assert tuple(rows.loc[key, ["score", "gdp"]]) == pytest.approx(expected), key
     best = found.fit_best(X, y, sensitive_features=age, within=1.0, needs_s=False)
     assert set(best.predict(X[:9])) <= {"yes", "no"}

@@ -411,7 +411,7 @@ def finish(name, fold, family, needs_s, picks, seconds, task, settings):
 def ours(name, fold):
     """compare_remedies and fit_best as in the README; fold 0 walks the whole way with files and new processes."""
     from frhsic_core import compare_remedies
-    from frhsic_core.remedies.catalog import WITH_S, WITHOUT_S
+    from frhsic_core.remedies.plain import WITH_S, WITHOUT_S
     from frhsic_core.remedies.remedied import REMEDIED
 
     baselines = {False: WITHOUT_S.key, True: WITH_S.key}
