@@ -196,7 +196,7 @@ def _outcomes(audit: Audit, attribute: AttributeAudit, outcomes: Curve, pair: Di
     if real.low > 0.0:
         return (
             f"In fact {label} is lower, too, for {name} {lower} than for {name} {higher}: by "
-            f"{amount}, and the scores by {rounded(pair.size)}."
+            f"{amount}, and the scores by {rounded(pair.size, unit=pair.size)}."
         )
     if real.high < 0.0:
         amount = with_interval(-real.size, -real.high, -real.low, level(audit))
@@ -430,7 +430,8 @@ def size(curve: Curve, *, judged: bool = False) -> str:
     """
     ends = with_interval(curve.gdp, curve.gdp_low, curve.gdp_high, percent(1.0 - curve.alpha))
     flat = ", not distinguishable from chance" if judged and curve.is_flat else ""
-    return f"{ends[:-1]}; chance alone gives about {rounded(curve.floor)}){flat}"
+    by_chance = rounded(curve.floor, unit=max(curve.gdp, curve.gdp_high / 1.1))
+    return f"{ends[:-1]}; chance alone gives about {by_chance}){flat}"
 
 
 def limits(curve: Curve) -> str:
