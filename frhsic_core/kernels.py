@@ -65,10 +65,12 @@ def loses_digits(x: Tensor, y: Tensor | None = None) -> bool:
     """Return whether the expansion |x|² + |y|² − 2x·y is too rough for distances near one.
 
     Its rounding is that of the largest squared norm, from the mean. One far row, or two clouds far
-    apart, make it larger than the distances that matter. A sample of a captured training step is
-    not looked at, because nothing can wait for the device there.
+    apart, make it larger than the distances that matter. On CUDA a sample with a gradient is not
+    looked at, and neither is one of a captured step: a training step never waits for the device.
     """
-    if x.is_meta or (x.is_cuda and torch.cuda.is_current_stream_capturing()):
+    if x.is_meta:
+        return False
+    if x.is_cuda and (x.requires_grad or torch.cuda.is_current_stream_capturing()):
         return False
     x = x.detach()
     shift = x.mean(-2, keepdim=True)

@@ -183,7 +183,7 @@ def numbers_in(given: Any) -> Array:
 # What spoils them -------------------------------------------------------------------------------
 
 ODD = ("unknown", "12,345.67", "45 %", "1980-01-01", datetime.date(1980, 1, 1), "60+", 3 + 2j)
-MISSING = (None, float("nan"), np.datetime64("NaT"), pd.NA)
+MISSING = (None, float("nan"), np.datetime64("NaT", "ns"), pd.NA)
 SPOILS = (*["nothing"] * 16, "a missing value", "a mask", "an odd cell", "infinity")
 
 

@@ -122,7 +122,7 @@ def test_a_missing_value_is_missing(kind: str) -> None:
     np.testing.assert_array_equal(np.isfinite(values).reshape(-1), [True, False, True])
 
 
-@pytest.mark.parametrize("missing", [None, float("nan"), pd.NA, np.datetime64("NaT")])
+@pytest.mark.parametrize("missing", [None, float("nan"), pd.NA, np.datetime64("NaT", "ns")])
 def test_a_missing_word_is_missing(missing: object) -> None:
     given = ["f", missing, "m"] * 4
     assert read(given).missing == 4
