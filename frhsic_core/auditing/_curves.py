@@ -50,7 +50,9 @@ def largest_gap(curve: Curve) -> tuple[int, slice]:
     """
     size = np.where(curve.inside, np.abs(curve.gap), -1.0)
     certain = np.where(curve.inside, np.maximum(curve.gap_low, -curve.gap_high), -1.0)
-    top = int(np.argmax(certain if certain.max() > 0 else size))
+    top = int(np.argmax(certain))
+    if certain[top] <= 0:
+        top = int(np.argmax(size))
     if not curve.smooth:  # levels have no neighbors
         return top, slice(top, top + 1)
     same_side = np.sign(curve.gap) == np.sign(curve.gap[top])
@@ -76,21 +78,25 @@ def certain_difference(curve: Curve, where: NDArray[np.bool_] | None = None) -> 
     low, high = extremes(curve, where)
     rounding = 1e-12 * float(np.abs(curve.mean).max())
     certain = curve.low[high] > curve.high[low] + rounding
-    return float(curve.mean[high] - curve.mean[low]) if certain else 0.0
+    if not certain:
+        return 0.0
+    return float(curve.mean[high] - curve.mean[low])
 
 
 def difference(curve: Curve, first: float, last: float) -> Difference:
     """Return how much the mean differs between two values, from the lower to the higher mean."""
     means = np.interp([first, last], curve.s, curve.mean)
-    lower, higher = (first, last) if means[0] <= means[1] else (last, first)
-    return rise(curve, lower, higher)
+    if means[0] <= means[1]:
+        return rise(curve, first, last)
+    return rise(curve, last, first)
 
 
 def rise(curve: Curve, lower: float, higher: float) -> Difference:
     """Return how much higher the mean is at one value than at another; it may be negative."""
-    low, mean, high = (
-        np.interp([lower, higher], curve.s, line) for line in (curve.low, curve.mean, curve.high)
-    )
+    places = [lower, higher]
+    low = np.interp(places, curve.s, curve.low)
+    mean = np.interp(places, curve.s, curve.mean)
+    high = np.interp(places, curve.s, curve.high)
     return Difference(
         lower=lower,
         higher=higher,

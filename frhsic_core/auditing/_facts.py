@@ -275,7 +275,9 @@ def _rates_table(attribute: AttributeAudit) -> Table:
     most = max(rate for _, rate in rates)
     rows = []
     for place, rate in rates:
-        ratio = rounded(rate / most) if most else ""
+        ratio = ""
+        if most:
+            ratio = rounded(rate / most)
         rows.append((place, percent(rate), ratio))
     return Table((short(attribute.name), "share selected", "impact ratio"), rows)
 

@@ -77,8 +77,11 @@ class Verdict:
         """
         highest = self.high if self.bound is None else self.bound.bound
         if highest <= self.limit:
-            return "doubtful" if self.strict and self.doubts else "below"
-        return "above" if self.low > self.limit else "inconclusive"
+            doubtful = self.strict and len(self.doubts) > 0
+            return "doubtful" if doubtful else "below"
+        if self.low > self.limit:
+            return "above"
+        return "inconclusive"
 
     @property
     def status(self) -> int:
@@ -147,7 +150,8 @@ def compare(
         if guaranteed and measure != "gdp":
             raise ValueError(f"{measure} has no guaranteed bound: a guarantee is for gdp only.")
         _refuse_unreachable(audit, measure, limit, text)
-        for attribute in [audit[name]] if name else audit.attributes:
+        attributes = [audit[name]] if name else audit.attributes
+        for attribute in attributes:
             verdict = verdict_of(
                 audit, attribute, measure, limit, guaranteed=guaranteed, strict=strict
             )

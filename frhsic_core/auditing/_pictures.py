@@ -59,8 +59,9 @@ def _element(name: str, *inside: str, kind: str = "", **given: Any) -> Markup:
     attributes |= {key.replace("_", "-"): value for key, value in given.items()}
     shown = Markup("")
     for key, value in attributes.items():
-        written = f"{value:.1f}" if isinstance(value, float) else without_controls(value)
-        shown += Markup(' {}="{}"').format(key, written)
+        if isinstance(value, float):
+            value = f"{value:.1f}"
+        shown += Markup(' {}="{}"').format(key, without_controls(value))
     content = Markup("").join(without_controls(part) for part in inside)
     return Markup("<{0}{1}>{2}</{0}>").format(name, shown, content)
 
@@ -151,7 +152,8 @@ class Line:
         curve = self.curve
         parts = []
         for value in values:
-            mean, high = (float(np.interp(value, curve.s, y)) for y in (curve.mean, curve.high))
+            mean = float(np.interp(value, curve.s, curve.mean))
+            high = float(np.interp(value, curve.s, curve.high))
             x = frame.x(value)
             words = f"{attribute.value_name(value)}: {rounded(mean, unit=frame.y1 - frame.y0)}"
             parts.append(_element("circle", kind="point", cx=x, cy=frame.y(mean), r=4.5))
@@ -255,27 +257,31 @@ def curve_svg(
     kind: Line | Levels = Levels(curve)
     if curve.smooth and not attribute.categories:
         kind = Line(curve)
-    curves = [curve] if before is None else [before, curve]
-    reached = list(heights)
-    for one in curves:
-        reached += height_range(one)
+    reached = [*heights, *height_range(curve)]
+    if before is not None:
+        reached += height_range(before)
     frame = Frame(kind.ends, (min(reached), max(reached)))
-    parts = frame.vertical_axis(label, kind="label now" if label_before else "label")
     if label_before:
+        parts = frame.vertical_axis(label, kind="label now")
         right = {"x": WIDTH - _RIGHT, "y": _TOP - 5, "text_anchor": "end"}
         parts.append(_element("text", label_before, kind="label before", **right))
+    else:
+        parts = frame.vertical_axis(label, kind="label")
     if groups is not None:
         parts += _group_lines(frame, groups)
     parts.append(frame.across("center", frame.y(curve.center)))
-    for one in curves:
-        parts += kind.marks(frame, one, " before" if one is before else "")
+    if before is not None:
+        parts += kind.marks(frame, before, " before")
+    parts += kind.marks(frame, curve, "")
     if isinstance(attribute, AttributeAudit):
         parts += kind.examples(attribute, frame, examples)
     parts.append(_people(frame, kind))
     places, names, tilted = kind.axis(attribute)
     parts += _horizontal_axis(frame, places, names, tilted)
     name = short(attribute.name)
-    height = HEIGHT + (_TILTED if tilted else 0)
+    height = HEIGHT
+    if tilted:
+        height += _TILTED
     middle = (_LEFT + WIDTH - _RIGHT) / 2
     parts.append(
         _element("text", name, kind="label", x=middle, y=height - 14, text_anchor="middle")

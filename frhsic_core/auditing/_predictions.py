@@ -137,8 +137,8 @@ def audit(
         rows=len(score),
         missing=tuple(_missing(columns)),
         score=columns.score.name,
-        label=columns.label.name if columns.label else "",
-        weight=columns.weight.name if columns.weight else "",
+        label=_name(columns.label),
+        weight=_name(columns.weight),
         controls=tuple(column.name for column in columns.controls),
         task=task,
         alpha=alpha,
@@ -154,6 +154,11 @@ def audit(
         effective=_effective(columns),
         far=tuple(far),
     )
+
+
+def _name(column: Column | None) -> str:
+    """Return the name of a column; an empty text if it was not given."""
+    return "" if column is None else column.name
 
 
 def _range(score: Array, task: str) -> tuple[float, float]:

@@ -131,9 +131,12 @@ class Audit:
             f"no attribute {name!r}: there are {', '.join(repr(a.name) for a in self.attributes)}."
         )
 
-    gdp, interval, floor, pvalue, bound, curve = map(
-        _of_the_only, ("gdp", "interval", "floor", "pvalue", "bound", "curve")
-    )
+    gdp = _of_the_only("gdp")
+    interval = _of_the_only("interval")
+    floor = _of_the_only("floor")
+    pvalue = _of_the_only("pvalue")
+    bound = _of_the_only("bound")
+    curve = _of_the_only("curve")
 
     def check(
         self, *thresholds: str, guaranteed: bool = False, strict: bool = False
@@ -155,12 +158,10 @@ class Audit:
     @property
     def sentences(self) -> list[str]:
         """What the audit says, in sentences."""
-        said = [
-            one
-            for attribute in self.attributes
-            for one in _sentences.attribute_sentences(self, attribute)
-        ]
-        return said + _about_rows.other_sentences(self)
+        found = []
+        for attribute in self.attributes:
+            found += _sentences.attribute_sentences(self, attribute)
+        return found + _about_rows.other_sentences(self)
 
     def __str__(self) -> str:
         return "\n".join(self.sentences)
@@ -192,11 +193,14 @@ class Audit:
 
         With several attributes, the last rows are about all of them together.
         """
-        parts = [*self.attributes, *([self.joint] if self.joint else [])]
-        each = [(part.name, name, found) for part in parts for name, found in part.numbers.items()]
-        lines = [
-            (part, name, it.value, it.low, it.high, it.floor, it.rows) for part, name, it in each
-        ]
+        parts = list(self.attributes)
+        if self.joint is not None:
+            parts.append(self.joint)
+        lines = []
+        for part in parts:
+            for name, found in part.numbers.items():
+                ends = (found.low, found.high)
+                lines.append((part.name, name, found.value, *ends, found.floor, found.rows))
         return pd.DataFrame(
             lines, columns=["attribute", "measure", "value", "low", "high", "by_chance", "rows"]
         )
@@ -256,7 +260,8 @@ class Audit:
         together or not at all. In a folder the page is ``audit.html``.
         """
         path = Path(path)
-        path = path / "audit.html" if path.is_dir() else path
+        if path.is_dir():
+            path = path / "audit.html"
         page_path = (
             path
             if path.suffix.lower() in (".html", ".htm")
@@ -286,6 +291,8 @@ def _json(value: Any) -> Any:
     """Return lists and dicts of JSON values; a number that is not finite becomes None."""
 
     def plain(found: Any) -> Any:
-        return found.to_dict("list") if isinstance(found, pd.DataFrame) else found.tolist()
+        if isinstance(found, pd.DataFrame):
+            return found.to_dict("list")
+        return found.tolist()
 
     return json.loads(json.dumps(value, default=plain), parse_constant=lambda _: None)

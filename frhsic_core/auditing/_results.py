@@ -140,7 +140,9 @@ class AttributeAudit:
             return short(self.categories[int(s)])
         size = max(abs(self.curve.s[0]), abs(self.curve.s[-1]))
         if float(s).is_integer() or size >= 1e9:
-            return f"{s:,.0f}" if abs(s) >= 10_000 and size < 1e9 else f"{s:g}"
+            if abs(s) >= 10_000 and size < 1e9:
+                return f"{s:,.0f}"
+            return f"{s:g}"
         return number(s, unit=float(np.ptp(self.curve.s[self.curve.inside])) or 1.0)
 
     def range_name(self, first: float, last: float) -> str:

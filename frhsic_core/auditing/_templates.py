@@ -15,7 +15,7 @@ from markupsafe import Markup
 from frhsic_core.inputs.visible import visible
 
 _NOT_IN_XML = re.compile("[\x00-\x1f\x7f\ufffe\uffff\ud800-\udfff]")
-_MARKDOWN = "\\`*_{}[]<>#|~$@"
+_SPECIAL = re.compile(r"[\\`*_{}\[\]<>#|~$@]")  # in Markdown
 
 
 def without_controls(value: Any) -> Any:
@@ -28,7 +28,7 @@ def without_controls(value: Any) -> Any:
 def escape_markdown(text: object) -> str:
     """Return text in which nothing is read as Markdown or HTML, nor obeyed by a terminal."""
     plain = visible(" ".join(str(text).split()))
-    return "".join(f"\\{letter}" if letter in _MARKDOWN else letter for letter in plain)
+    return _SPECIAL.sub(r"\\\g<0>", plain)
 
 
 _LOADER = PackageLoader("frhsic_core.auditing", "templates")

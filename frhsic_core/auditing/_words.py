@@ -21,7 +21,9 @@ def number(value: float, *, unit: float | None = None, digits: int = 3) -> str:
         return "not known"
     if unit is not None and unit > 0:
         decimals = max(0, digits - 1 - math.floor(math.log10(unit)))
-        return f"{value:,.{decimals}f}" if decimals <= 6 else f"{value:.{digits}g}"
+        if decimals > 6:
+            return f"{value:.{digits}g}"
+        return f"{value:,.{decimals}f}"
     if abs(value) < 1e-12:
         return "0"
     if not 1e-4 <= abs(value) < 1e9:
