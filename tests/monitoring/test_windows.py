@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 from frhsic_core.bounds import gdp_bound
-from frhsic_core.monitoring.history import history_of
+from frhsic_core.monitoring.history import History, history_of
 from frhsic_core.monitoring.windows import (
     FIRST,
     LOWER,
@@ -44,7 +46,7 @@ def batches_of(
     return found
 
 
-def history(batches: list[Batch], rows: int) -> object:
+def history(batches: list[Batch], rows: int) -> History:
     return history_of(batches, delta=0.05, planned_rows=MONTHS * rows, low=0.0, unit=1.0)
 
 
@@ -144,7 +146,7 @@ def test_without_signs_from_earlier_rows_the_alarm_would_be_wrong(
     honest = [history(part, 400) for part in batches]
     assert not any(period.at_least > 0.0 for part in honest for period in part.periods)
 
-    def same_rows(sums: object, start: int, last: np.ndarray) -> tuple[np.ndarray, ...]:
+    def same_rows(sums: Any, start: int, last: np.ndarray) -> tuple[np.ndarray, ...]:
         first = sums.starts[start]
         counts = sums.counts[first:].cumsum(0)[last]
         scores = sums.scores[first:].cumsum(0)[last]
