@@ -160,6 +160,35 @@ EXPLORERS = {
             "root": "root of HSIC",
         },
     ),
+    "promise": Spec(
+        title="What can be promised",
+        inputs=(
+            ("n", "people n", 1.7, 6, 0.02, 4, True),
+            ("groups", "groups", 0.3011, 3, 0.01, 0.7, True),
+            ("looks", "looks", 0, 3, 0.02, 0, True),
+        ),
+        buttons={
+            "a look each month for two years": {"looks": 24},
+            "a look each day": {"looks": 730},
+            "200 groups": {"groups": 200},
+        },
+        charts={
+            "Fair coins that do not depend on the group. Press or drag to choose n.": keys(
+                ("three", "estimate"),
+                ("two", "guarantee at each of these looks"),
+                ("one", "guarantee at every look"),
+                ("faint", "guarantee for one look"),
+                ("four dashed", "limit of all guarantees"),
+            )
+        },
+        values={
+            "estimate": "estimate (mean)",
+            "once": "guarantee for one look",
+            "divided": "guarantee with δ shared by these looks",
+            "always": "guarantee at every look",
+            "limit": "no valid guarantee is below (median)",
+        },
+    ),
     "trap": Spec(
         title="The kernel trap",
         inputs=(RATIO, RHO),

@@ -110,6 +110,56 @@ export const formulas = (() => {
     return { printed: value + printed, proved: value + proved, root: root * root };
   }
 
+  // Bounds on GDP for scores that are fair coins, independent of groups of equal share: what is said at n people
+  const PARTS = [0.8, 0.06, 0.07, 0.07], LARGEST = 2 * (5 * Math.sqrt(5) - 11);
+
+  function productMoment(variance, square) {
+    const ratio = Math.min(variance / square, 1);
+    return ratio <= 1 - Math.SQRT1_2 ? 4 * square * ratio * (1 - ratio) ** 2 : square / (2 - ratio);
+  }
+
+  function slackOnce(n, gap, delta) {
+    const [one, , three, four] = PARTS.map((part) => Math.log(1 / (part * delta)));
+    const error = Math.sqrt((three + Math.LN2) / (2 * n)), small = error * 2 * Math.sqrt((four + Math.LN2) / (2 * n));
+    const bernstein = (v, largest) => Math.sqrt((2 * v * one) / n) + (largest * one) / (3 * n);
+    const difference = 2 * Math.sqrt(Math.log(1 / delta) / (2 * n));
+    if (bernstein(LARGEST, 2) + small >= difference) return difference + gap / (n - 1);
+    const square = Math.min(1, 0.5 + error) ** 2;
+    return bernstein(Math.min(productMoment(0.25, square), LARGEST), 2 * Math.sqrt(square)) + small;
+  }
+
+  function mixtureRadius(width, n, level, rows) {
+    const rho = (rows * (width / 2) ** 2) / (2 * level + Math.log(1 + 2 * level)), total = n * (width / 2) ** 2;
+    return Math.sqrt((total + rho) * (2 * level + Math.log1p(total / rho))) / n;
+  }
+
+  function slackAlways(n, delta, rows) {
+    const [one, , three, four] = PARTS.map((part) => Math.log(1 / (part * delta))), few = Math.max(2, Math.floor(rows / 20));
+    const error = mixtureRadius(1, n, three, few), signs = mixtureRadius(2, n, four, few), square = Math.min(1, 0.5 + error) ** 2;
+    const v = Math.min(productMoment(0.25, square), LARGEST), grid = Array.from({ length: 30 }, (_, k) => Math.pow(2, -0.5 * k));
+    const wanted = Math.sqrt((2 * one) / (rows * 0.25)), raw = grid.map((rate) => Math.pow(1 + Math.abs(Math.log2(rate / wanted)) / 0.5, -1.5));
+    const sum = raw.reduce((a, b) => a + b, 0);
+    const constant = grid.map((rate, k) => Math.log(raw[k] / sum) - (n * v * (Math.expm1(2 * rate) - 2 * rate)) / 4);
+    let low = 0, high = Math.min(...grid.map((rate, k) => (one - constant[k]) / (n * rate)));
+    for (let step = 0; step < 60; step++) {
+      const middle = (low + high) / 2, exponents = grid.map((rate, k) => constant[k] + n * middle * rate), top = Math.max(...exponents);
+      if (top + Math.log(exponents.reduce((a, b) => a + Math.exp(b - top), 0)) >= one) high = middle;
+      else low = middle;
+    }
+    return high + error * signs;
+  }
+
+  // The estimate is the mean of GDP_n; the last number is below the median of every valid bound (see the chapter)
+  function promised(n, groups, looks, delta = 0.05, rows = 10000) {
+    const gap = 0.5 * Math.sqrt((2 / Math.PI) * ((groups - 1) / n)), most = (value) => Math.min(0.5, value);
+    const many = Math.pow((Math.log1p((1 - 2 * delta) ** 2) / 16) * groups, 0.25);
+    return {
+      estimate: most(gap), once: most(gap + slackOnce(n, gap, delta)), divided: most(gap + slackOnce(n, gap, delta / looks)),
+      always: most(gap + slackAlways(n, delta, rows)), limit: most(Math.max(LIMIT, many) / Math.sqrt(n)),
+    };
+  }
+  const LIMIT = 1.1527; // for δ = .05, rounded down; frhsic_core.paper.statements.limits computes it
+
   // Normalised area under the Pareto envelope; methods: {name: [{u, g}]} with u in [0, 1] and g = dependence / Unfair's
   function areaUnderEnvelope(points) {
     const grid = Array.from({ length: 201 }, (_, i) => i / 200);
@@ -179,6 +229,6 @@ export const formulas = (() => {
 
   return {
     correlation, binnedGap, distanceCorrelation, normalizedHsic, areaUnderEnvelope,
-    meanKernel, coupling, hsic, hsicSlope, floor, symmetricEigen, twoGroups, hiringWaves, fourPeople, sampleBounds,
+    meanKernel, coupling, hsic, hsicSlope, floor, symmetricEigen, twoGroups, hiringWaves, fourPeople, sampleBounds, promised,
   };
 })();

@@ -7,12 +7,13 @@ import { hiring } from "./hiring.js";
 import { needle } from "./needle.js";
 import { ownFile } from "./own_file.js";
 import { people } from "./people.js";
+import { promise } from "./promise.js";
 import { samples } from "./samples.js";
 import { scatter } from "./scatter.js";
 import { trap } from "./trap.js";
 import { waves } from "./waves.js";
 
-const EXPLORERS = { needle, scatter, hiring, waves, people, samples, trap, frontier };
+const EXPLORERS = { needle, scatter, hiring, waves, people, samples, promise, trap, frontier };
 
 globalThis.frhsicFormulas = { ...formulas, curveOf, boundOf }; // tests compare them with the library
 
