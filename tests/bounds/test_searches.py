@@ -1,7 +1,7 @@
 """Search for counterexamples to the inequalities behind the bounds: on all small supports, and by climbing.
 
-Each search can fail: it finds a violation of the same inequality with a constant that is 5 % smaller. Where it does not,
-the test says that the constant is not sharp.
+Each search can fail: it finds a violation of the same inequality with a constant that is 5 % smaller, or the test says
+that the constant is not sharp.
 """
 
 from __future__ import annotations
@@ -90,12 +90,13 @@ def test_climbing_finds_no_larger_moment_and_reaches_it() -> None:
         small, large = 4 * square * ratio * (1 - ratio) ** 2, square / (2 - ratio)
         return moment / torch.where(ratio <= 1 - math.sqrt(0.5), small, large)
 
-    best = climbed(value, 2 * random_starts(1, 200, 9))
+    best = climbed(value, 2 * random_starts(1, 60, 9), steps=250)
     assert SMALLER < best <= 1.0 + 1e-7
 
 
 def test_the_largest_moment_of_scores_in_the_unit_interval() -> None:
-    masses = all_masses(4, 60).reshape(-1, 2, 2)
+    """Scores 0 and 1 reach 92 % of it: the largest V and the worst signs do not occur together, so it is not sharp."""
+    masses = all_masses(4, 30).reshape(-1, 2, 2)
     scores = np.array([0.0, 1.0])
     of_score = masses.sum(1)
     mean = of_score @ scores
@@ -103,7 +104,7 @@ def test_the_largest_moment_of_scores_in_the_unit_interval() -> None:
     squares = (scores - mean[:, None]) ** 2
     moment = (squares * (masses[:, 1] * (1 - nu[:, None]) ** 2)).sum(-1)
     moment += (squares * (masses[:, 0] * (1 + nu[:, None]) ** 2)).sum(-1)
-    assert SMALLER * LARGEST_MOMENT < moment.max() <= LARGEST_MOMENT + ROUNDING
+    assert 0.9 * LARGEST_MOMENT < moment.max() < SMALLER * LARGEST_MOMENT
 
 
 # One row of GDP_n, of √HSIC_n, and of EIPM_n -------------------------------------------------------------------------
@@ -162,7 +163,7 @@ def test_no_row_moves_the_covariance_by_more_than_its_constant(
     project: Callable[[Tensor], Tensor], features: Features, n: int
 ) -> None:
     bound = math.sqrt(change_square(features, features))
-    starts = random_starts(n, 100, 2 * (n + 1) * 4)
+    starts = random_starts(n, 40, 2 * (n + 1) * 4)
     best = climbed(lambda x: covariance_change(x, n, 4, project), starts, steps=300)
     assert bound * SMALLER < best <= bound + 1e-7
 
@@ -176,7 +177,7 @@ def test_the_diameters_alone_bound_the_change() -> None:
         return torch.stack([0.3 * unit[:, 0], 1.7 * unit[:, 1]], dim=1)
 
     bound = math.sqrt(change_square(Features(r_z), Features(r_s)))
-    best = climbed(lambda x: covariance_change(x, 3, 4, project), random_starts(9, 100, 32), 300)
+    best = climbed(lambda x: covariance_change(x, 3, 4, project), random_starts(9, 40, 32), 300)
     assert bound * SMALLER < best <= bound + 1e-7
 
 

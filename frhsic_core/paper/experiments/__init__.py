@@ -64,6 +64,7 @@ EXPERIMENTS: dict[str, tuple[str, ...]] = {
     "matched_points": ("simple_remedies",),
     "mutual_information": ("mutual_information",),
     "peers": ("peers",),
+    "promises": ("promises", "promises_in_time"),
     "remedies": ("remedies",),
     "running_example": ("running_example",),
     "synthetic_validation": ("synthetic", "ablation"),
