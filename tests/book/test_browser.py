@@ -470,7 +470,8 @@ def value(root: Any, name: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("name", "moved"), [("waves", "hsic"), ("samples", "root"), ("trap", "penalty")]
+    ("name", "moved"),
+    [("waves", "hsic"), ("samples", "root"), ("promise", "divided"), ("trap", "penalty")],
 )
 def test_explorers_answer_click_keyboard_and_drag(
     page: Any, address: str, name: str, moved: str
@@ -489,7 +490,7 @@ def test_explorers_answer_click_keyboard_and_drag(
     page.wait_for_timeout(100)
     assert value(root, moved) != clicked
     chart = root.locator("svg").last if name == "waves" else root.locator("svg").first
-    watched = {"trap": "ratio", "waves": "m", "samples": "n"}[name]
+    watched = {"trap": "ratio", "waves": "m", "samples": "n", "promise": "n"}[name]
     control = root.locator(f"input[name={watched}]")
     start = control.input_value()
     box = chart.bounding_box()

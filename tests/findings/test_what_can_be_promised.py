@@ -7,8 +7,11 @@ import math
 import numpy as np
 from samples import stored
 
+from frhsic_core.bounds.gdp import always_slack
 from frhsic_core.paper.experiments.levels_and_coverage import bound_table
+from frhsic_core.paper.experiments.promises import LAWS, coverage_table
 from frhsic_core.paper.statements.concentration import uniform_bound
+from frhsic_core.paper.statements.limits import least_median, slacks
 from frhsic_core.paper.stored import book_folder, stored_rows
 
 held = stored("held_out_bounds")
@@ -92,3 +95,48 @@ def test_the_second_moment_makes_the_bound_smaller_in_every_population() -> None
     ratio = rows["bound"] / simple.clip(upper=0.5)
     assert ratio.max() <= 1.0001
     assert ratio[n >= 1000].max() < 0.999
+
+
+def test_what_looking_costs_and_how_near_the_limit_is() -> None:
+    """Twice: the price of all looks, and the distance from the limit at a thousand and a million people."""
+    half = 10_000
+    price = float(always_slack(0.5, 0.5, half, 0.05, rows=half)) * math.sqrt(half)
+    assert 1.1 < price / slacks(half, 0.25)["now"] < 1.25
+    middle = 0.6745 / 2
+    for n, ratio in ((1000, 1.6), (10**6, 1.4)):
+        found = (middle + slacks(n, 0.25)["now"]) / (least_median(n) * math.sqrt(n))
+        assert round(found, 1) == ratio
+    saved = 1 - least_median(half) * math.sqrt(half) / (middle + slacks(half, 0.25)["now"])
+    assert 0.29 < saved < 0.35
+
+
+def test_the_bootstrap_misses_in_three_cases_of_five() -> None:
+    assert round(0.99**50, 2) == 0.61
+    assert middle_of_bootstrap() > least_median(10**6) * 1e3
+
+
+def middle_of_bootstrap() -> float:
+    """Return √n times the upper end of the bootstrap at the median of GDP_n, two fair coins."""
+    return 0.6745 / 2 + 1.645 / 2
+
+
+def test_at_the_worst_corners_every_bound_keeps_its_promise() -> None:
+    """No coverage is below 1 − δ beyond the error of 10,000 samples, and repeated looks break what holds once."""
+    once, paths = stored_rows("promises"), stored_rows("promises_in_time")
+    assert set(once["law"]) == set(LAWS) == set(paths["law"])
+    assert set(once["draws"]) == {10_000}
+    many = paths["law"].str.startswith("200")
+    assert set(paths.loc[~many, "draws"]) == {10_000}
+    assert set(paths.loc[many, "draws"]) == {1000}
+    found = coverage_table(once)
+    assert found["broken"].sum() == 0
+    assert len(found) == 21
+    in_time = coverage_table(paths).set_index(["bound", "delta"])
+    kept = in_time[[name.endswith("all sizes") for name, _ in in_time.index]]
+    assert len(kept) == 9
+    assert (kept["broken"] == 0).all()
+    coverage = in_time["coverage"]
+    for delta in (0.01, 0.05, 0.2):
+        alone = 1 - coverage["gdp, every look as if alone", delta]
+        assert 3 <= alone / (1 - coverage["gdp, all sizes", delta]) < 5
+        assert alone < delta

@@ -8,7 +8,7 @@ export function promise(root, v, set) {
   const [svg] = root.querySelectorAll("svg"), from = 50, to = 1e6, groups = Math.round(v.groups), looks = Math.round(v.looks);
   const a = axes(svg, {
     height: 300, x: { from, to, log: true, ticks: [100, 1e3, 1e4, 1e5, 1e6], label: "n, people" },
-    y: { from: 1e-3, to: 0.6, log: true, ticks: [0.001, 0.01, 0.1, 0.5], label: "GDP" },
+    y: { from: 3e-4, to: 0.6, log: true, ticks: [0.001, 0.01, 0.1, 0.5], label: "GDP" },
   });
   const low = Math.log10(from), high = Math.log10(to), grid = span(low, high, 81).map((e) => Math.pow(10, e));
   const at = (n) => formulas.promised(n, groups, looks), now = at(v.n), kinds = { estimate: "three", once: "faint", divided: "two", always: "one", limit: "four dashed" };

@@ -228,7 +228,7 @@ def plan_promises_in_time() -> Experiment:
     few = tuple(key for key in LAWS if not key.startswith("200"))
     many = tuple(key for key in LAWS if key.startswith("200"))
     units = units_of(name, law=few, draws=10_000, looks=120)
-    return Experiment(name, units + units_of(name, law=many, draws=10_000, looks=30))
+    return Experiment(name, units + units_of(name, law=many, draws=1000, looks=30))
 
 
 def look_times(looks: int) -> NDArray[np.int64]:

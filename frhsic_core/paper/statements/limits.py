@@ -13,6 +13,7 @@ The chapter "What can be promised?" has both proofs.
 from __future__ import annotations
 
 import math
+from functools import cache
 
 from scipy.stats import binom, norm
 
@@ -43,18 +44,23 @@ def power_at_half(n: int, gap: float) -> float:
 
     The set has the samples whose number of agreements is nearest to n/2, some of them with a part of their probability.
     """
+    width, part = _nearest_half(n)
+    inside = _near(n, 0.5 + gap, width - 1)
+    return inside + part * (_near(n, 0.5 + gap, width) - inside)
+
+
+@cache
+def _nearest_half(n: int) -> tuple[int, float]:
+    """Return the smallest half width with probability ½ or more, and the part of its last step that gives ½."""
     low, high = -1, n // 2
-    while high - low > 1:  # the smallest half width whose probability is at least one half
+    while high - low > 1:
         middle = (low + high) // 2
         if _near(n, 0.5, middle) >= 0.5:
             high = middle
         else:
             low = middle
-    inside = high - 1
-    before = _near(n, 0.5, inside)
-    part = (0.5 - before) / (_near(n, 0.5, high) - before)
-    reached = _near(n, 0.5 + gap, inside)
-    return float(reached + part * (_near(n, 0.5 + gap, high) - reached))
+    before = _near(n, 0.5, high - 1)
+    return high, (0.5 - before) / (_near(n, 0.5, high) - before)
 
 
 def _near(n: int, probability: float, width: int) -> float:
