@@ -21,7 +21,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.stats import binomtest
 
 from frhsic_core.paper.runs.plan import Experiment, units_of
 
@@ -304,6 +303,8 @@ def coverage_table(rows: pd.DataFrame) -> pd.DataFrame:
 
     ``broken`` counts the settings in which a binomial test at level .001 rejects coverage of at least 1 − δ.
     """
+    from scipy.stats import binomtest
+
     rows = rows.assign(coverage=rows["covered"] / rows["draws"])
     rows["broken"] = [
         binomtest(int(row.covered), int(row.draws), 1.0 - row.delta, alternative="less").pvalue
