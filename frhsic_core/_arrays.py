@@ -1,9 +1,10 @@
 """Convert and check the input of every statistic: data in, tensors out; and keep its memory bounded.
 
-Statistics take tensors, NumPy arrays or pandas objects. A representation ``z`` has shape ``(..., n, d)``, a sensitive
-attribute ``s`` has shape ``(..., n, p)`` or ``(..., n)``; a one-dimensional ``z`` is ``(n, 1)``. Tensors in float32 and
-float64 keep their dtype and device (and their gradient). Half precision (float16, bfloat16) becomes float32, and
-everything else becomes float64. A statistic is computed in this dtype and returned in it.
+Statistics take tensors, NumPy arrays or pandas objects. A representation ``z`` has shape ``(..., n,
+d)``, a sensitive attribute ``s`` has shape ``(..., n, p)`` or ``(..., n)``; a one-dimensional ``z``
+is ``(n, 1)``. Tensors in float32 and float64 keep their dtype and device (and their gradient). Half
+precision (float16, bfloat16) becomes float32, and everything else becomes float64. A statistic is
+computed in this dtype and returned in it.
 
 Statistics that need whole n × n matrices ask here first whether they fit into memory.
 """
@@ -37,9 +38,11 @@ from frhsic_core.inputs.rows import require_same_rows
 from frhsic_core.inputs.rows import warn_caller as warn_caller
 
 RandomState = Any  # None, a whole number, numpy.random.Generator or RandomState, or torch.Generator
-# Above this many rows two dense float64 Gram matrices pass a quarter of a gigabyte: go block by block instead.
+# Above this many rows two dense float64 Gram matrices pass a quarter of a gigabyte: go block by
+# block instead.
 DENSE_ROWS = 4096
-# Up to this many numbers (half a gigabyte in float64) nothing is asked: small calls stay as fast as they are.
+# Up to this many numbers (half a gigabyte in float64) nothing is asked: small calls stay as fast as
+# they are.
 _SMALL = 2**26
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -47,8 +50,8 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 def as_generator(random_state: RandomState) -> torch.Generator | None:
     """Return the torch generator that ``random_state`` stands for, and None for None.
 
-    A whole number seeds a new generator. NumPy's generators give the seed of a new one by a draw, so that a second call
-    with the same object continues its stream.
+    A whole number seeds a new generator. NumPy's generators give the seed of a new one by a draw,
+    so that a second call with the same object continues its stream.
 
     Examples
     --------
@@ -74,8 +77,9 @@ def as_generator(random_state: RandomState) -> torch.Generator | None:
 def fix_signs(vectors: Tensor) -> Tensor:
     """Return the columns, each with the sign that makes the first of its largest entries positive.
 
-    The sign of an eigenvector or a singular vector is the solver's choice and differs between processors. Entries whose
-    sizes differ by less than a millionth count as equally large, so that rounding does not decide which one is first.
+    The sign of an eigenvector or a singular vector is the solver's choice and differs between
+    processors. Entries whose sizes differ by less than a millionth count as equally large, so that
+    rounding does not decide which one is first.
 
     Examples
     --------
@@ -104,8 +108,8 @@ _OTHER_WORDS = {
 def same_kind(function: Function) -> Function:
     """Make a statistic return floats and NumPy arrays, unless one of its samples is a tensor.
 
-    The samples are the positional arguments. Tensors without a batch dimension become floats, and those inside a
-    dataclass are converted one by one.
+    The samples are the positional arguments. Tensors without a batch dimension become floats, and
+    those inside a dataclass are converted one by one.
 
     Examples
     --------
@@ -218,9 +222,9 @@ def _require_finite(x: Tensor, name: str) -> None:
 def binary_scale(x: Tensor, *, dim: int | tuple[int, ...] = (-2, -1)) -> Tensor:
     """Return the largest power of two up to max |x| over ``dim``, which is kept with size one; one where x is zero.
 
-    Squares leave the range of a dtype at half of its exponents. A statistic therefore divides by this number first.
-    Powers of two are exact, so in the ordinary range every digit of the result stays the same. The result carries no
-    gradient, and nothing waits for the device.
+    Squares leave the range of a dtype at half of its exponents. A statistic therefore divides by
+    this number first. Powers of two are exact, so in the ordinary range every digit of the result
+    stays the same. The result carries no gradient, and nothing waits for the device.
 
     Examples
     --------
@@ -256,7 +260,8 @@ def as_sample(
     min_rows : int
         Fewer rows than this are an error.
     check_finite : bool
-        Whether to look for NaN, which reads every value and waits for a GPU; training loops switch it off.
+        Whether to look for NaN, which reads every value and waits for a GPU; training loops switch
+        it off.
     """
     x = as_tensor(x, name=name)
     if x.ndim == 0:
@@ -297,9 +302,10 @@ def as_pair(
 ) -> tuple[Tensor, Tensor]:
     """Return ``z`` as ``(..., n, d)`` and ``s`` as ``(..., n, p)`` with equal n, one dtype and one device.
 
-    ``s`` may leave out its last dimension. Rows are matched by position; two pandas objects whose labels contradict
-    that are an error (:func:`require_same_rows`). Both get the wider dtype of the two, so that no
-    column loses digits to its partner. If only one of the two is a tensor, it decides the device.
+    ``s`` may leave out its last dimension. Rows are matched by position; two pandas objects whose
+    labels contradict that are an error (:func:`require_same_rows`). Both get the wider dtype of the
+    two, so that no column loses digits to its partner. If only one of the two is a tensor, it
+    decides the device.
 
     Examples
     --------
@@ -348,8 +354,8 @@ def row_weights(
 ) -> Tensor | None:
     """Join a mask and weights into q ``(..., n)``, which sums to one over the rows kept; ``None`` means uniform.
 
-    A mask has booleans, or the numbers 0 and 1. A batch element whose mask keeps nothing is an error, or, with
-    ``check_finite=False``, has q = 0 throughout, without waiting for the GPU.
+    A mask has booleans, or the numbers 0 and 1. A batch element whose mask keeps nothing is an
+    error, or, with ``check_finite=False``, has q = 0 throughout, without waiting for the GPU.
     """
     if mask is None and sample_weight is None:
         return None
@@ -429,7 +435,8 @@ class _Recomputed(torch.autograd.Function):
             for x, need in zip(ctx.saved_tensors, needed, strict=True)
         ]
         with torch.enable_grad():
-            # One number: gradients of several outputs import a computer algebra system when they are asked for first.
+            # One number: gradients of several outputs import a computer algebra system when they
+            # are asked for first.
             total = sum(
                 (value * grad).sum()
                 for value, grad in zip(ctx.function(*inputs), grads, strict=True)
@@ -443,7 +450,8 @@ class _Recomputed(torch.autograd.Function):
 def recomputed(function: Callable[..., tuple[Tensor, ...]], *inputs: Tensor) -> tuple[Tensor, ...]:
     """Return ``function(*inputs)``, a tuple of tensors that is computed again in the backward pass.
 
-    Only the inputs are kept in memory. (The function of this kind in torch imports a compiler when it is called first.)
+    Only the inputs are kept in memory. (The function of this kind in torch imports a compiler when
+    it is called first.)
 
     Examples
     --------
@@ -503,8 +511,8 @@ def require_memory(
     Examples
     --------
     >>> require_memory(torch.zeros(3), 10**9, copies=2, advice="Pass fewer rows.")  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-    MemoryError: 1,000,000,000 rows need ... GiB, but ... GiB are free: about ... rows fit. Pass fewer rows.
+    Traceback (most recent call last): MemoryError: 1,000,000,000 rows need ... GiB, but ... GiB are
+    free: about ... rows fit. Pass fewer rows.
     """
     numbers = copies * batch * rows * (rows if width is None else width)
     if fits_memory(like, numbers):

@@ -103,9 +103,10 @@ def read_extract(path: Path) -> Table:
 def read_official(path: Path) -> Table:
     """Read the Census Bureau's person file, apply the filter of ACSIncome and draw 20,000.
 
-    The filter of Ding et al. (2021): older than 16, income above 100 dollars, at least one hour a week, weight at
-    least 1; the target is income above 50,000. A missing code becomes 0: folktables means -1, but its call of
-    ``nan_to_num`` passes it as another argument, so 0 is what every user of it has.
+    The filter of Ding et al. (2021): older than 16, income above 100 dollars, at least one hour a
+    week, weight at least 1; the target is income above 50,000. A missing code becomes 0: folktables
+    means -1, but its call of ``nan_to_num`` passes it as another argument, so 0 is what every user
+    of it has.
     """
     with _person_file(path) as handle:
         values = numeric(

@@ -34,8 +34,8 @@ FILE = RawFile(
 def read(path: Path, *, keep_missing: bool = False) -> Table:
     """Read ``adult.data`` and encode its categories.
 
-    Rows with a missing category ("?") are dropped, unless ``keep_missing`` makes "?" a level of its own. The file has
-    no header, a blank after each comma and an empty last line.
+    Rows with a missing category ("?") are dropped, unless ``keep_missing`` makes "?" a level of its
+    own. The file has no header, a blank after each comma and an empty last line.
     """
     raw = pd.read_csv(
         path, names=list(COLUMNS), skipinitialspace=True, dtype="str", keep_default_na=False

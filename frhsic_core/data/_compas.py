@@ -33,10 +33,11 @@ FILE = RawFile(
 def read(path: Path) -> Table:
     """Read the used columns of the two-year file and apply ProPublica's filter.
 
-    The filter keeps screenings within 30 days of the arrest, drops unknown recidivism (-1), ordinary traffic charges
-    ("O") and missing scores.
+    The filter keeps screenings within 30 days of the arrest, drops unknown recidivism (-1),
+    ordinary traffic charges ("O") and missing scores.
     """
-    # usecols keeps names and birth dates out of memory; "N/A" is a score in this file, not a missing value.
+    # usecols keeps names and birth dates out of memory; "N/A" is a score in this file, not a
+    # missing value.
     raw = pd.read_csv(path, usecols=list(READ), keep_default_na=False, na_values=[""], dtype="str")
     numbers = numeric(raw[["age", *NUMERIC, "is_recid", "two_year_recid"]], file=path.name)
     steps = [("rows of the two-year file", len(raw))]

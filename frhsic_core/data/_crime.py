@@ -60,8 +60,8 @@ FILE = RawFile(
 def read(path: Path, *, sensitive: str = SENSITIVE) -> Table:
     """Read ``communities.data``, drop identifiers and sparse columns, and fill missing values with medians.
 
-    A column is sparse if more than 20 % of its values are missing. Medians are taken over all rows, as in the paper;
-    in the real file only one value is missing.
+    A column is sparse if more than 20 % of its values are missing. Medians are taken over all rows,
+    as in the paper; in the real file only one value is missing.
     """
     raw = pd.read_csv(path, names=list(COLUMNS), keep_default_na=False, na_values=["?"])
     values = numeric(raw.drop(columns=list(IDENTIFIERS)), file=path.name)
@@ -69,7 +69,8 @@ def read(path: Path, *, sensitive: str = SENSITIVE) -> Table:
     values = values[values[[sensitive, TARGET]].notna().all(axis=1)]
     steps.append((f"{sensitive} and {TARGET} given", len(values)))
     features = values.drop(columns=TARGET)
-    # The released code keeps columns with at least int(0.8 n) values, so that a share of exactly 20 % missing stays.
+    # The released code keeps columns with at least int(0.8 n) values, so that a share of exactly
+    # 20 % missing stays.
     sparse = features.columns[
         features.notna().sum() < int((1 - LARGEST_MISSING_SHARE) * len(features))
     ]

@@ -1,9 +1,10 @@
 """Describe the raw files of datasets, and find, download and verify them.
 
-A file is searched in the user's folder (``FRHSIC_DATA``) and in the cache, and is then downloaded. Every file is
-verified before it is used. A wrong file in the user's folder is left unchanged and not used. A wrong file in the cache
-is removed and downloaded again. This part is our own beside pooch, which downloads: pooch knows one hash for one
-address, and no files whose structure is checked because their hash is not known in advance.
+A file is searched in the user's folder (``FRHSIC_DATA``) and in the cache, and is then downloaded.
+Every file is verified before it is used. A wrong file in the user's folder is left unchanged and
+not used. A wrong file in the cache is removed and downloaded again. This part is our own beside
+pooch, which downloads: pooch knows one hash for one address, and no files whose structure is
+checked because their hash is not known in advance.
 """
 
 from __future__ import annotations
@@ -69,8 +70,9 @@ class RawFile:
     dataset, name : str
         The file lives at ``<folder>/<dataset>/<name>``.
     sha256 : tuple of str
-        Accepted hashes (a file may exist with two kinds of line end). If the hash is not known in advance, the tuple is
-        empty, ``check`` verifies the structure, and the hash is recorded at first use.
+        Accepted hashes (a file may exist with two kinds of line end). If the hash is not known in
+        advance, the tuple is empty, ``check`` verifies the structure, and the hash is recorded at
+        first use.
     links : tuple of Link
         Official sources, tried in order. Empty for a file that must be placed by hand.
     check : callable, optional
@@ -104,14 +106,15 @@ class Folders:
         data = os.environ.get("FRHSIC_DATA")
         cache = os.environ.get("FRHSIC_CACHE")
         if not cache:
-            # The folder that pooch.os_cache returns; importing pooch would also import tqdm, which warns in notebooks.
+            # The folder that pooch.os_cache returns; importing pooch would also import tqdm, which
+            # warns in notebooks.
             import platformdirs
 
             cache = platformdirs.user_cache_dir("frhsic-core")
         return cls(Path(data).expanduser() if data else None, Path(cache).expanduser())
 
 
-# --- verifying -----------------------------------------------------------------------------------------------------
+# Verifying ----------------------------------------------------------------------------------------
 
 
 def sha256_of(path: Path) -> str:
@@ -163,12 +166,13 @@ def _match_record(file: RawFile, folders: Folders, digest: str) -> None:
                 f"correct, delete {record}."
             )
         return
-    # The provenance contains the hash too, so a readable file is used even if the cache cannot be written.
+    # The provenance contains the hash too, so a readable file is used even if the cache cannot be
+    # written.
     with contextlib.suppress(OSError):
         write_atomically({record: lambda handle: handle.write(f"{digest}\n".encode("ascii"))})
 
 
-# --- finding -------------------------------------------------------------------------------------------------------
+# Finding ------------------------------------------------------------------------------------------
 
 
 def find_local(file: RawFile, folders: Folders, tried: list[str]) -> FileRecord | None:
@@ -213,7 +217,8 @@ def locate(
     Raises
     ------
     DataUnavailable
-        If no file could be found. The message lists every attempt, what to download by hand and where to put it.
+        If no file could be found. The message lists every attempt, what to download by hand and
+        where to put it.
     """
     tried = [] if folders.data is not None else ["no data folder: FRHSIC_DATA is not set"]
     for file in files:
@@ -238,7 +243,7 @@ def locate(
     )
 
 
-# --- downloading ---------------------------------------------------------------------------------------------------
+# Downloading --------------------------------------------------------------------------------------
 
 
 def fetch(file: RawFile, folders: Folders, tried: list[str]) -> FileRecord | None:
@@ -248,7 +253,8 @@ def fetch(file: RawFile, folders: Folders, tried: list[str]) -> FileRecord | Non
     path = file.under(folders.cache)
     for link in file.links:
         try:
-            # In a folder of its own: whatever ends the process, the cache has the whole file or none.
+            # In a folder of its own: whatever ends the process, the cache has the whole file or
+            # none.
             with tempfile.TemporaryDirectory() as folder:
                 sent = Path(folder) / path.name
                 _download(link, sent)
@@ -285,7 +291,7 @@ def _download(link: Link, path: Path) -> None:
             path.write_bytes(archive.read(member_of(archive, link.member)))
 
 
-# --- archives ------------------------------------------------------------------------------------------------------
+# Archives -----------------------------------------------------------------------------------------
 
 
 def member_of(archive: zipfile.ZipFile, name: str) -> zipfile.ZipInfo:

@@ -44,21 +44,22 @@ def load_dataset(
 ) -> Dataset:
     """Load a real dataset from verified files, or draw a synthetic one.
 
-    A file is searched in the folder ``FRHSIC_DATA``, then in the cache (``FRHSIC_CACHE``), and is then downloaded from
-    its official source. The checksum and the resulting numbers of rows and columns are checked. Loading takes well
-    under a second once the file is local.
+    A file is searched in the folder ``FRHSIC_DATA``, then in the cache (``FRHSIC_CACHE``), and is
+    then downloaded from its official source. The checksum and the resulting numbers of rows and
+    columns are checked. Loading takes well under a second once the file is local.
 
     Parameters
     ----------
     name : str
         One of `available_datasets`.
     n : int, optional
-        Number of rows to draw: from the distribution of a synthetic dataset, or without replacement from a real one.
+        Number of rows to draw: from the distribution of a synthetic dataset, or without replacement
+        from a real one.
     random_state : int, numpy.random.Generator or torch.Generator
         Randomness of these draws. A whole number seeds NumPy's legacy generator.
     sensitive : str or sequence of str, optional
-        Sensitive columns other than the default. Several columns give ``s`` the shape (n, p). A one-hot encoded
-        variable may be named as a whole (``"sex"``).
+        Sensitive columns other than the default. Several columns give ``s`` the shape (n, p). A
+        one-hot encoded variable may be named as a whole (``"sex"``).
     source : {"auto", "official", "extract"}
         Which kind of file to use where a dataset has several (ACS Income, MEPS).
     folders : Folders, optional
@@ -66,8 +67,8 @@ def load_dataset(
     download : bool
         Whether a missing file may be downloaded.
     **settings
-        Settings of a synthetic dataset. ``signal`` is ``"paper"`` (default) or ``"strong"`` for ``"synthetic"``; the
-        strong signal makes the label predictable (see ``data._synthetic``).
+        Settings of a synthetic dataset. ``signal`` is ``"paper"`` (default) or ``"strong"`` for
+        ``"synthetic"``; the strong signal makes the label predictable (see ``data._synthetic``).
 
     Returns
     -------
@@ -87,7 +88,8 @@ def load_dataset(
     >>> people.X.shape, people.s.shape, people.sensitive_name
     ((1000, 3), (1000,), 'age')
     >>> print(people.provenance)
-    people: a probability law: age ~ U(20, 70), skill ~ N(0, 1), and four columns that depend on them
+    people: a probability law: age ~ U(20, 70), skill ~ N(0, 1), and four columns that depend on
+    them
         1,000 rows  rows drawn
       note: NumPy legacy generator, seed 42.
     """

@@ -1,7 +1,7 @@
 """MEPS: did a person of Panel 19 use health care at least ten times in 2015? S is age.
 
-There are two possible files, which give the same data: an extract of Panel 19 with the published label, and the
-official file HC-181.
+There are two possible files, which give the same data: an extract of Panel 19 with the published
+label, and the official file HC-181.
 """
 
 from __future__ import annotations
@@ -106,7 +106,8 @@ def read_transport_file(path: Path, features: tuple[str, ...]) -> tuple[pd.DataF
     """Return the used columns of the official SAS transport file, and the number of visits of each person."""
     needed = ["PANEL", SENSITIVE, WEIGHT, *features, *VISITS]
     pieces = []
-    # All 1,800 columns at once would need gigabytes, so the file is read in pieces and only the used columns are kept.
+    # All 1,800 columns at once would need gigabytes, so the file is read in pieces and only the
+    # used columns are kept.
     with (
         open_archive(path) as archive,
         archive.open(member_of(archive, "h181.ssp")) as handle,

@@ -1,8 +1,8 @@
 r"""People: is an invented person hired? S is age. This is the running example of the book, and it needs no files.
 
-A person has an age S ~ U(20, 70) and a skill N(0,1). X has a test score, skill + N(0, 0.3²), and two habits,
-(cos πt, sin πt) + N(0, 0.2²) with t = (S − 20)/50, which together reveal the age. The person is hired, Y = 1, if
-skill + 1.5(t − ½) + N(0, 0.5²) is positive.
+A person has an age S ~ U(20, 70) and a skill N(0,1). X has a test score, skill + N(0, 0.3²), and
+two habits, (cos πt, sin πt) + N(0, 0.2²) with t = (S − 20)/50, which together reveal the age. The
+person is hired, Y = 1, if skill + 1.5(t − ½) + N(0, 0.5²) is positive.
 """
 
 from __future__ import annotations

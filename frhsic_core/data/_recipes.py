@@ -35,7 +35,8 @@ class Provenance:
     files : tuple of FileRecord
         The raw files with their sha256; empty for a synthetic dataset.
     steps : tuple of (str, int)
-        Each filter in order with the number of rows left after it; the first entry is the raw count.
+        Each filter in order with the number of rows left after it; the first entry is the raw
+        count.
     notes : tuple of str
         Remarks about the source and the recipe.
     variant : str
@@ -61,8 +62,8 @@ class Provenance:
 class Dataset:
     """An immutable sample (X, S, Y) with its provenance.
 
-    The arrays are float64, finite and read-only. ``s`` is ``(n,)`` for one sensitive attribute and ``(n, p)`` for
-    several; nothing is scaled (scaling belongs to a split, see `stack_splits`).
+    The arrays are float64, finite and read-only. ``s`` is ``(n,)`` for one sensitive attribute and
+    ``(n, p)`` for several; nothing is scaled (scaling belongs to a split, see `stack_splits`).
 
     Parameters
     ----------
@@ -182,7 +183,8 @@ class Card:
     not_for : tuple of str
         What does not follow from the data.
     facts : mapping
-        Numbers of the texts above that other code reads: the year of a survey, the cut that defines the target.
+        Numbers of the texts above that other code reads: the year of a survey, the cut that defines
+        the target.
     """
 
     measured: str
@@ -248,7 +250,8 @@ class Recipe:
     sources : tuple of Source
         Files that give the dataset, the preferred one first; empty for a distribution.
     draw : callable, optional
-        Of a distribution: ``draw(n, generator, **settings)`` returns a `Table`; the generator is one of NumPy.
+        Of a distribution: ``draw(n, generator, **settings)`` returns a `Table`; the generator is
+        one of NumPy.
     """
 
     task: Task
@@ -261,7 +264,8 @@ class Recipe:
 def numpy_generator(random_state: Any) -> Any:
     """Return the generator of NumPy that ``random_state`` stands for.
 
-    A whole number seeds the legacy generator, as in the authors' code. A torch generator gives the seed by a draw.
+    A whole number seeds the legacy generator, as in the authors' code. A torch generator gives the
+    seed by a draw.
     """
     if hasattr(random_state, "device"):
         from frhsic_core._arrays import as_seed
@@ -381,9 +385,9 @@ def assemble(
 ) -> Dataset:
     """Build a `Dataset` from a table.
 
-    The sensitive columns leave ``X`` and become ``s``. A one-hot encoded variable may be named as a whole (``"sex"``):
-    all its columns leave ``X``. In ``s`` a variable with two levels is one 0/1 column, and a variable with more levels
-    is all its columns.
+    The sensitive columns leave ``X`` and become ``s``. A one-hot encoded variable may be named as a
+    whole (``"sex"``): all its columns leave ``X``. In ``s`` a variable with two levels is one 0/1
+    column, and a variable with more levels is all its columns.
     """
     names = recipe.sensitive if sensitive is None else sensitive
     chosen, leaving = _sensitive_columns(

@@ -1,9 +1,9 @@
 r"""Synthetic: a classification whose label depends on S by one of two features. It needs no files.
 
-S ~ U(0,1), X = (S + ε₁, ε₂) with ε₁ ~ N(0, 0.3²), ε₂ ~ N(0,1), Y ~ Bernoulli(1/(1+e^{-X₁})), which is the
-distribution of the paper's synthetic validation. With ``signal="strong"`` the label is Y ~ Bernoulli(1/(1+e^{-η})),
-η = 4(X₁ − ½) + 2X₂: X and S are the same, but the label can be predicted, partly from X₁, which depends on S, and
-partly from X₂, which does not.
+S ~ U(0,1), X = (S + ε₁, ε₂) with ε₁ ~ N(0, 0.3²), ε₂ ~ N(0,1), Y ~ Bernoulli(1/(1+e^{-X₁})), which
+is the distribution of the paper's synthetic validation. With ``signal="strong"`` the label is Y ~
+Bernoulli(1/(1+e^{-η})), η = 4(X₁ − ½) + 2X₂: X and S are the same, but the label can be predicted,
+partly from X₁, which depends on S, and partly from X₂, which does not.
 """
 
 from __future__ import annotations

@@ -129,8 +129,9 @@ def _read_dates(words: pd.Series, name: str) -> pd.Series:
 def may_have_thousands(numbers: pd.Series) -> bool:
     """Return whether numbers could have been written with points that separate thousands.
 
-    "950" and "1.200" are read as 950 and 1.2, and "29.000" as 29. Then no number reaches 1000, those
-    that are not whole have at most three digits after the point, and none of them is less than one.
+    "950" and "1.200" are read as 950 and 1.2, and "29.000" as 29. Then no number reaches 1000,
+    those that are not whole have at most three digits after the point, and none of them is less
+    than one.
     """
     if not pd.api.types.is_float_dtype(numbers):
         return False

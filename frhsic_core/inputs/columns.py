@@ -77,7 +77,7 @@ class Column:
         return replace(self, values=self.values[rows])
 
 
-# One column -----------------------------------------------------------------------------------------
+# One column ---------------------------------------------------------------------------------------
 
 
 def read_column(series: pd.Series, *, name: str) -> Column:
@@ -292,7 +292,7 @@ def _require_no_written_numbers(text: pd.Series, name: str) -> None:
         )
 
 
-# What a statistic reads -----------------------------------------------------------------------------
+# What a statistic reads ---------------------------------------------------------------------------
 
 
 def read_sample(given: Any, *, name: str, words: bool) -> tuple[Array, tuple[int, ...]]:
@@ -353,7 +353,7 @@ def words_for_numbers(column: Column) -> str:
     )
 
 
-# What an audit and a remedy read --------------------------------------------------------------------
+# What an audit and a remedy read ------------------------------------------------------------------
 
 
 def as_columns(
@@ -497,7 +497,7 @@ def far_codes(values: Array, name: str) -> str:
     return said
 
 
-# The arguments of an audit ---------------------------------------------------------------------------
+# The arguments of an audit ------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

@@ -133,7 +133,8 @@ def test_the_running_example(seeded: bool) -> None:
         assert stats.kstest((data.X[:, column] - mean) / 0.2, "norm").pvalue > 0.001
     score, spread = data.X[:, 0], np.sqrt(1 + 0.3**2)
     assert stats.kstest(score / spread, "norm").pvalue > 0.001
-    # Given the score, skill is N(score/1.09, 0.09/1.09), so the chance of being hired is a normal probability.
+    # Given the score, skill is N(score/1.09, 0.09/1.09), so the chance of being hired is a normal
+    # probability.
     chance = stats.norm.cdf(
         (score / spread**2 + 1.5 * (t - 0.5)) / np.sqrt(0.3**2 / spread**2 + 0.5**2)
     )
@@ -222,7 +223,7 @@ def test_what_a_dataset_refuses(change: dict[str, object], message: str) -> None
         Dataset(**(given_ | change))
 
 
-# Loading by name -----------------------------------------------------------------------------------------------------
+# Loading by name ----------------------------------------------------------------------------------
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 """Every public statistic on few rows, constants, ties, missing values, empty batches, and at the ends of the range.
 
-``book/unusual_input.md`` shows what is computed here. After a change of behavior run this file as a script: it writes
-the tables of the page again.
+``book/unusual_input.md`` shows what is computed here. After a change of behavior run this file as a
+script: it writes the tables of the page again.
 """
 
 from __future__ import annotations
@@ -274,7 +274,8 @@ def test_what_leaves_the_range_is_an_error() -> None:
             statistic(1e300 * z, s, kernel_z=fc.Linear())
     with pytest.raises(ValueError, match="hsic leaves the range"):
         fc.hsic(1e300 * z, 1e300 * s, kernel_z="distance", kernel_s="distance")
-    # A bandwidth far below the spread of several attributes is none: infinite distances have weight zero.
+    # A bandwidth far below the spread of several attributes is none: infinite distances have weight
+    # zero.
     both = torch.cat([s, s + z[:, :1]], -1)
     assert 0.1 < smoothed_gdp(z[:, 0], 1e300 * both, bandwidth=0.1).item() < 1.0
 
