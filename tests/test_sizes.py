@@ -24,7 +24,8 @@ RECORDED = {
     # A card, a map of the site, links to edit and report, and the picture of the README.
     "book/_ext": 2560,
     # A command that loses no file, follows links, writes devices, and says what a CSV cell means.
-    "cli": 1240,
+    # And a command that watches a model over months.
+    "cli": 1420,
     # The scan of all groups of neighbors, and the people beyond the first and last percent.
     "conditional": 1500,
     "data": 1675,

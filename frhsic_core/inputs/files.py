@@ -269,6 +269,8 @@ def _explained(path: Path, name: str | None = None) -> Iterator[None]:
         yield
     except UnicodeDecodeError as error:
         raise ValueError(f"{name} is not written in UTF-8: save it as UTF-8.") from error
+    except FileNotFoundError as error:
+        raise ValueError(f"{path} does not exist: check the name of the file.") from error
     except PermissionError as error:
         raise ValueError(
             f"{path} may not be read: ask for the permission, or copy the file."
