@@ -208,7 +208,6 @@ def test_the_same_kind_comes_out_as_goes_in(generator):
         (lambda: gdp(1.0, [1.0]), ValueError, "y_pred is a single number"),
         (lambda: gdp(["a"], [1.0]), ValueError, "'y_pred' has words, such as 'a'"),
         (lambda: gdp([1.0], [[1.0, 2.0]]), ValueError, "s has 2 columns"),
-        (lambda: gdp([1.0], [1.0], estimator="author"), ValueError, "did you mean 'authors'"),
         (lambda: gdp_curve([1.0, 2.0], [1.0, 2.0], alpha=95), ValueError, "alpha is 95"),
         (lambda: gdp_curve(np.ones((2, 3)), np.ones(3)), ValueError, "one model"),
         (lambda: gdp_curve(np.ones(3), np.ones((3, 2))), ValueError, "s has 2 columns"),
