@@ -278,3 +278,13 @@ def test_every_name_that_the_books_scripts_import_exists() -> None:
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("frhsic_core"):
                 for name in node.names:
                     pkgutil.resolve_name(f"{node.module}:{name.name}")
+
+
+def test_no_extension_of_the_book_needs_itself() -> None:
+    folder = ROOT / "book" / "_ext"
+    names = {path.stem for path in folder.glob("*.py")}
+    needs = {}
+    for path in folder.glob("*.py"):
+        needs[path.stem] = imports(ast.parse(path.read_text(encoding="utf-8"))) & names
+    assert "mathjax" in needs["offline_assets"]
+    TopologicalSorter(needs).prepare()

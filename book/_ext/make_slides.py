@@ -369,7 +369,7 @@ def write(out: Path, values: dict[str, Any], *, mathjax: str, book: str = "../ht
 
 
 if __name__ == "__main__":
-    from offline_assets import copy_mathjax
+    from mathjax import copy_mathjax
 
     from frhsic_core.paper.page_values import page_values
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import importlib
 import re
-import shutil
 import zipfile
 from pathlib import Path
 from typing import Any
 
 import nbformat
 from make_slides import clean, filled, write
+from mathjax import copy_mathjax
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from solutions import without_solutions
 
@@ -40,15 +39,6 @@ TASK = re.compile(
     r"(?ms)^\*\*Coding task: ([^*]+)\.\*\* (.+?)\n\n```python\n(.+?)```\n\n(Expected.+?```text.+?```)"
 )
 MACRO = re.compile(r"\\(HSIC|MMD|GDP|E)(?![a-zA-Z])")  # of the book, unknown to Jupyter
-
-
-def copy_mathjax(target: Path) -> None:
-    """Copy the part of MathJax that pages load; the package's own extension would copy all of its 24 MB."""
-    package = importlib.import_module("sphinx-mathjax-offline")  # of the book extra
-    source = Path(str(package.__file__)).parent / "static" / "mathjax"
-    for folder in ("output/chtml/fonts", "input/tex/extensions"):
-        shutil.copytree(source / folder, target / folder, dirs_exist_ok=True)
-    shutil.copy2(source / "tex-mml-chtml.js", target)
 
 
 def starters(text: str) -> dict[str, str]:
