@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from frhsic_core.conditional._curve import Array
 
 ALPHA = 0.05
+_AT_LEVEL = ALPHA * (1 + 1e-12)  # a p-value of exactly α rejects, whatever its last bit is
 # α(B + 1) is a whole number, so that the exact tests have level α and not a little less.
 PERMUTATIONS = 199
 LAWS = ("normal", "cauchy", "discrete", "lognormal")
@@ -53,16 +54,8 @@ ALTERNATIVES = (
 )
 TESTS = ("gamma", "spectral", "permutation", "aggregated", "dcor", "ksg", "kci")
 _NEIGHBORS = 5
-WIDTHS = (
-    8.0,
-    4.0,
-    2.0,
-    1.0,
-    0.5,
-    0.25,
-    0.125,
-    0.0625,
-)  # of one kernel on Z and of one on S, in median bandwidths
+# Bandwidths of one kernel on Z and of one on S, in median bandwidths.
+WIDTHS = (8.0, 4.0, 2.0, 1.0, 0.5, 0.25, 0.125, 0.0625)
 # Samples (Z, S, C). In the first group Z ⟂ S | C, in the second it is not.
 GIVEN = {
     "given level": (
@@ -90,62 +83,56 @@ _ENTRIES = {"cuda": 2**27, "cpu": 2**22}  # of the Gram matrices of a batch
 
 def plan_levels_and_power() -> Experiment:
     """Return one unit for each kind, law, size and test."""
-    units: tuple[Unit, ...] = ()
-    for kind, laws, sizes, tests, draws in (
-        ("level", LAWS, (50, 200, 1000), ("gamma", "spectral", "permutation", "aggregated"), 2000),
-        (
-            "level",
-            LAWS,
-            2000,
-            "aggregated",
-            2000,
-        ),  # of this size the aggregated test permutes bins of rows
-        ("power", ALTERNATIVES, (200, 500), ("permutation", "aggregated", "dcor"), 500),
-        ("power", ALTERNATIVES, 200, "one kernel", 1000),
-        (
-            "power",
-            ALTERNATIVES,
-            (200, 500),
-            "ksg",
-            200,
-        ),  # the information of every permuted sample is slow
-    ):
-        some = {"kind": kind, "law": laws, "n": sizes, "test": tests, "draws": draws}
-        units += units_of("levels_and_power", **some, permutations=PERMUTATIONS)
+    name = "levels_and_power"
+    last = {"permutations": PERMUTATIONS}
+    level = {"kind": "level", "law": LAWS}
+    tests = ("gamma", "spectral", "permutation", "aggregated")
+    units = units_of(name, **level, n=(50, 200, 1000), test=tests, draws=2000, **last)
+    # Of this size the aggregated test permutes bins of rows.
+    units += units_of(name, **level, n=2000, test="aggregated", draws=2000, **last)
+
+    power = {"kind": "power", "law": ALTERNATIVES}
+    tests = ("permutation", "aggregated", "dcor")
+    units += units_of(name, **power, n=(200, 500), test=tests, draws=500, **last)
+    units += units_of(name, **power, n=200, test="one kernel", draws=1000, **last)
+    # The information of every permuted sample is slow.
+    units += units_of(name, **power, n=(200, 500), test="ksg", draws=200, **last)
+
     for kind, cases in GIVEN.items():
         given = {"kind": kind, "law": cases, "permutations": PERMUTATIONS}
-        measured = {"n": GIVEN_SIZES, "test": ("aggregated", "gamma"), "draws": GIVEN_DRAWS[kind]}
-        units += units_of("levels_and_power", **given, **measured)
-        if (
-            kind == "given level"
-        ):  # of this size blocks of rows share a sign, or bins of rows are permuted
-            units += units_of("levels_and_power", **given, test="aggregated", n=2000, draws=400)
+        tests = ("aggregated", "gamma")
+        units += units_of(name, **given, n=GIVEN_SIZES, test=tests, draws=GIVEN_DRAWS[kind])
+        if kind == "given level":
+            # Of this size blocks of rows share a sign, or bins of rows are permuted.
+            units += units_of(name, **given, test="aggregated", n=2000, draws=400)
     for kind, cases in GIVEN.items():  # last: they need causal-learn
         given = {"kind": kind, "law": cases, "n": GIVEN_SIZES[0], "test": "kci"}
-        units += units_of("levels_and_power", **given, draws=GIVEN_DRAWS[kind], permutations=0)
-    return Experiment("levels_and_power", units)
+        units += units_of(name, **given, draws=GIVEN_DRAWS[kind], permutations=0)
+    return Experiment(name, units)
 
 
 def measure_unit_levels_and_power(unit: dict[str, Any], device: str) -> list[dict[str, Any]]:
     """Return how many of the draws one test rejects."""
     import torch
 
-    # All tests of one law and size have the same samples, and the first draws of a longer run are those of a shorter.
+    # All tests of one law and size have the same samples, and the first draws of a longer run are
+    # those of a shorter one.
     seed = zlib.crc32(f"{unit['kind']} {unit['law']} {unit['n']}".encode())
-    draws, n = unit["draws"], unit["n"]
-    size = max(1, _ENTRIES.get(device.partition(":")[0], _ENTRIES["cpu"]) // n**2)
     generator = torch.Generator(device=device).manual_seed(1)
     if unit["test"] == "one kernel":
         return _one_kernel(unit, seed, generator)
+    draw_sample = _sample_given if unit["kind"] in GIVEN else _sample
+    draws, n = unit["draws"], unit["n"]
+    entries = _ENTRIES.get(device.partition(":")[0], _ENTRIES["cpu"])
+    at_once = max(1, entries // n**2)
     rejected = 0
-    for start in range(0, draws, size):
-        stop = min(start + size, draws)
-        sample = _sample_given if unit["kind"] in GIVEN else _sample
-        samples = [sample(unit["law"], n, seed + draw) for draw in range(start, stop)]
-        data = [torch.stack(part).to(device) for part in zip(*samples, strict=True)]
-        z, s, *given = data
-        found = _pvalues(unit["test"], z, s, unit["permutations"], generator, *given)
-        rejected += int((found <= ALPHA * (1 + 1e-12)).sum())
+    for start in range(0, draws, at_once):
+        stop = min(start + at_once, draws)
+        samples = [draw_sample(unit["law"], n, seed + draw) for draw in range(start, stop)]
+        batches = [torch.stack(columns).to(device) for columns in zip(*samples, strict=True)]
+        z, s, *given = batches
+        pvalues = _pvalues(unit["test"], z, s, unit["permutations"], generator, *given)
+        rejected += int((pvalues <= _AT_LEVEL).sum())
     return [{"rejected": rejected, "rate": rejected / draws}]
 
 
@@ -158,32 +145,48 @@ def _one_kernel(
     """
     import torch
 
-    from frhsic_core.joint.independence.permutation import random_orders, scaled, within_groups
+    from frhsic_core.joint.independence.permutation import random_orders, within_groups
+
+    n = unit["n"]
+    half = unit["draws"] // 2
+    rows = torch.arange(n, device=generator.device)
+    rejected = torch.zeros(2, len(WIDTHS), len(WIDTHS), dtype=torch.long, device=rows.device)
+    for draw in range(unit["draws"]):
+        z, s = _sample(unit["law"], n, seed + draw)
+        grams_z = within_groups(_grams(z.to(rows.device), median_of=z), [rows])
+        grams_s = within_groups(_grams(s.to(rows.device), median_of=s), [rows])
+        orders = random_orders(unit["permutations"], n, generator)  # the first is the identity
+        parts = []
+        for order in orders.split(25):
+            moved = grams_s[:, order[:, :, None], order[:, None]].flatten(2)
+            parts.append(torch.einsum("ai,bpi->pab", grams_z.flatten(1), moved))
+        statistics = torch.cat(parts)  # of each permutation, width of Z and width of S
+        as_large = statistics >= statistics[0] * (1 - 1e-7)
+        rejected[draw // half] += as_large.double().mean(0) <= _AT_LEVEL
+    counts, elsewhere = rejected.flatten(1).tolist()
+    found = []
+    for k, (width_z, width_s) in enumerate(product(WIDTHS, WIDTHS)):
+        found.append(
+            {
+                "width_z": width_z,
+                "width_s": width_s,
+                "rejected": counts[k],
+                "rate": counts[k] / half,
+                "elsewhere": elsewhere[k],
+            }
+        )
+    return found
+
+
+def _grams(x: Tensor, *, median_of: Tensor) -> Tensor:
+    """Return the Gram matrices of a column at each of ``WIDTHS`` times the median bandwidth of a sample."""
+    import torch
+
+    from frhsic_core.joint.independence.permutation import scaled
     from frhsic_core.kernels import resolve_kernel
 
-    half = unit["draws"] // 2
-    rows = torch.arange(unit["n"], device=generator.device)
-    count = torch.zeros(2, len(WIDTHS), len(WIDTHS), dtype=torch.long, device=rows.device)
-    for draw in range(unit["draws"]):
-        pair = [
-            (resolve_kernel(None, x), x.to(rows.device))
-            for x in _sample(unit["law"], len(rows), seed + draw)
-        ]
-        grams = [torch.stack([wide(x) for wide in scaled(kernel, WIDTHS)]) for kernel, x in pair]
-        k, l = (within_groups(gram, [rows]) for gram in grams)
-        orders = random_orders(
-            unit["permutations"], len(rows), generator
-        )  # the first is the identity
-        moved = (l[:, order[:, :, None], order[:, None]].flatten(2) for order in orders.split(25))
-        values = torch.cat([torch.einsum("ai,bpi->pab", k.flatten(1), part) for part in moved])
-        count[draw // half] += (values >= values[0] * (1 - 1e-7)).double().mean(0) <= ALPHA * (
-            1 + 1e-12
-        )
-    pairs = zip(product(WIDTHS, WIDTHS), *count.flatten(1).tolist(), strict=True)
-    return [
-        {"width_z": a, "width_s": b, "rejected": r, "rate": r / half, "elsewhere": e}
-        for (a, b), r, e in pairs
-    ]
+    kernels = scaled(resolve_kernel(None, median_of), WIDTHS)
+    return torch.stack([kernel(x) for kernel in kernels])
 
 
 def _sample(law: str, n: int, seed: int) -> tuple[Tensor, Tensor]:
