@@ -11,14 +11,12 @@ from frhsic_core.remedies.kernel_eraser import KernelEraser
 from frhsic_core.remedies.leace import AttributeEraser
 from frhsic_core.remedies.plain import WITH_S, WITHOUT_S
 from frhsic_core.remedies.remedy import Remedy
-from frhsic_core.remedies.stacked_ranks import StackedRanks
 
 _LISTED: tuple[Remedy, ...] = (
     WITHOUT_S,
     WITH_S,
     ConvexPath("path", "convex path"),
     ConvexPath("path_with_s", "convex path with S", needs_s=True),
-    StackedRanks("stack_rank", "stacked models, ranks adjusted", needs_s=True),
     WITHOUT_TWO,
     Erased("leace", "LEACE on S", eraser=AttributeEraser("linear")),
     LEACE_SPLINE,

@@ -22,7 +22,8 @@ class Combination:
         + \frac\rho2\sum_j v_j(\theta_j - \theta^0_j)^2,\qquad \eta = \theta_c + D\theta
 
     The loss is that of the link: squares for numbers, the logistic loss for probabilities. It is
-    convex in θ, and so is the penalty. The ridge, with the variances v of the columns, pulls toward
+    convex in θ, and so is the penalty. The ridge, with the variances v of the columns (for
+    predictions at least that of the best one), pulls toward
     θ⁰, which is 1 for the best single prediction and 0 elsewhere: without it, predictions that are
     nearly alike would get huge weights of both signs.
 
@@ -35,17 +36,30 @@ class Combination:
         self.link = link
 
     def fit(
-        self, columns: np.ndarray, y: np.ndarray, psi: np.ndarray, strengths: Sequence[float],
-        *, best: int,
-    ) -> Combination:  # fmt: skip
-        """Fit the weights for each strength; column ``best`` is the best single prediction."""
+        self,
+        columns: np.ndarray,
+        y: np.ndarray,
+        psi: np.ndarray,
+        strengths: Sequence[float],
+        *,
+        best: int,
+        models: int,
+    ) -> Combination:
+        """Fit the weights for each strength.
+
+        The first ``models`` columns are predictions, and column ``best`` is the best of them.
+        """
         design = _with_constant(columns)
         psi = psi - psi.mean(0)
         covariance = psi.T @ design / len(y)
         theta = np.zeros(design.shape[1])
         theta[1 + best] = 1.0
         curvature = float(np.mean(self.link.slope(columns[:, best])))
-        ridge = _RIDGE * curvature * np.append(0.0, columns.var(0))
+        # A prediction that is nearly constant must not get a huge weight: it would follow the noise
+        # of its folds, and blow up a new sample for which it is not constant.
+        variances = columns.var(0)
+        variances[:models] = np.maximum(variances[:models], variances[best])
+        ridge = _RIDGE * curvature * np.append(0.0, variances)
         unit = curvature / self._reach(columns, psi)
         problem = _Problem(self.link, design, y, covariance, ridge, theta.copy())
         weights = []

@@ -60,7 +60,7 @@ def compare_remedies(
     sensitive_features : array_like
         ``(n,)``, ``(n, p)`` or a frame with numeric and categorical columns.
     remedies : sequence or mapping of str, optional
-        Of path, path_with_s, stack_rank, columns, leace, leace_spline, adjust_mean and adjust_rank,
+        Of path, path_with_s, columns, leace, leace_spline, adjust_mean and adjust_rank,
         which are the default, and of price, project, kernel_eraser and encoder. A mapping gives the strengths
         of each. A model without a remedy is added, with S as a feature where remedies need S.
     learners : sequence of {"linear", "boosting"} or mapping of str to estimator

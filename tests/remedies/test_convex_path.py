@@ -44,7 +44,7 @@ def test_least_squares_under_moment_conditions(problem: Any, monkeypatch: Any) -
     """The best predictor minus c_k times the projections of the functions, as the docstring says."""
     monkeypatch.setattr(combination, "_RIDGE", 0.0)
     columns, y, psi = problem
-    path = Combination(IDENTITY).fit(columns, y, psi, STRENGTHS, best=0)(columns)
+    path = Combination(IDENTITY).fit(columns, y, psi, STRENGTHS, best=0, models=4)(columns)
     design = np.insert(columns, 0, 1.0, axis=1)
     projection = design @ np.linalg.pinv(design)
     best, guesses = projection @ y, projection @ psi
@@ -63,7 +63,7 @@ def test_the_path_pays_loss_for_covariance(problem: Any, link: Any) -> None:
     columns, y, psi = problem
     if link is LOGIT:
         y = (y > 0.0).astype(float)
-    path = Combination(link).fit(columns, y, psi, STRENGTHS, best=1)
+    path = Combination(link).fit(columns, y, psi, STRENGTHS, best=1, models=4)
     eta = [link.of(predicted) for predicted in path(columns)]
     loss = [np.mean(link.potential(one) - y * one) for one in eta]
     left = [np.linalg.norm(psi.T @ one / len(y)) for one in eta]
@@ -76,8 +76,19 @@ def test_a_strong_ridge_keeps_the_best_prediction(problem: Any, monkeypatch: Any
     monkeypatch.setattr(combination, "_RIDGE", 1e9)
     columns, y, psi = problem
     y = y + columns[:, 1].mean() - y.mean()
-    (found,) = Combination(IDENTITY).fit(columns, y, psi, [0.0], best=1)(columns)
+    (found,) = Combination(IDENTITY).fit(columns, y, psi, [0.0], best=1, models=4)(columns)
     np.testing.assert_allclose(found, columns[:, 1], atol=1e-5)
+
+
+def test_a_nearly_constant_prediction_gets_no_huge_weight(problem: Any) -> None:
+    """As that of a model of one rare column: a new sample with this column moved by thousands."""
+    columns, y, psi = problem
+    columns = columns.copy()
+    columns[:, 3] = 1e-3 * np.random.default_rng(0).normal(size=len(y))
+    found = Combination(IDENTITY).fit(columns, y, psi, [0.0], best=0, models=4)
+    spiked = columns.copy()
+    spiked[:, 3] += 1.0
+    assert np.abs(found(spiked) - found(columns)).max() < 0.2
 
 
 def test_what_the_functions_cannot_see_is_bounded() -> None:
@@ -117,11 +128,11 @@ def people() -> tuple[pd.DataFrame, np.ndarray, np.ndarray]:
 
 def test_the_path_is_compared(people: Any) -> None:
     X, y, age = people
-    keys = ["path", "path_with_s", "stack_rank", "columns", "adjust_mean"]
+    keys = ["path", "path_with_s", "columns", "adjust_mean"]
     found = compare_remedies(X, y, sensitive_features=age, remedies=keys, learners=["linear"])
     rows = found.table.set_index(["remedy", "strength"])
     assert set(found.table["learner"]) == {"linear", "stack"}
-    for key in ("path", "path_with_s", "stack_rank"):
+    for key in ("path", "path_with_s"):
         own = rows.loc[key]
         assert own.loc[1.0, "dcor"] < 0.35 < 0.5 < own.loc[0.0, "dcor"]
         # Weights of twenty columns cost what they cost; else the combination is no worse.
@@ -132,7 +143,7 @@ def test_the_path_is_compared(people: Any) -> None:
 
 
 @pytest.mark.slow  # it trains every model several times
-@pytest.mark.parametrize("key", ["path", "path_with_s", "stack_rank"])
+@pytest.mark.parametrize("key", ["path", "path_with_s"])
 def test_a_path_is_a_model(people: Any, key: str, tmp_path: Path) -> None:
     X, y, age = people
     given, known = {"sensitive_features": age}, {"sensitive_features": age[:400]}
