@@ -1,7 +1,8 @@
 """Import the public names of a package on first use, from one list that type checkers read too.
 
-The list is the stub of the package, ``__init__.pyi``: lines such as ``from package.module import Name as Name``. A type
-checker reads the stub in place of ``__init__.py``, and :func:`attach_stub` reads the same lines at run time.
+The list is the stub of the package, ``__init__.pyi``: lines such as ``from package.module import
+Name as Name``, or ``from package import module as module``. A type checker reads the stub in place
+of ``__init__.py``, and :func:`attach_stub` reads the same lines at run time.
 """
 
 from __future__ import annotations
@@ -32,7 +33,11 @@ def attach_stub(
     def __getattr__(name: str) -> Any:
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        value = getattr(import_for(f"{package}.{name}", homes[name]), name)
+        full_name = f"{package}.{name}"
+        if homes[name] == package:  # a module of the package
+            value = import_for(full_name, full_name)
+        else:
+            value = getattr(import_for(full_name, homes[name]), name)
         setattr(sys.modules[package], name, value)
         return value
 
