@@ -142,8 +142,8 @@ def not_strongly_measurable() -> list[Certificate]:
     return [
         inequality(
             "every bounded kernel has a Bochner mean embedding: "
-            "distance of k(X, ·) to functions with finitely many values, discrete kernel on the "
-            "unit interval",
+            "distance of k(X, ·) to functions with finitely many values, "
+            "discrete kernel on the unit interval",
             middle=max(discrete),
             upper=0.0,
             evidence="exact",

@@ -231,8 +231,8 @@ def equivalence_on_all_laws(*, quick: bool) -> list[Certificate]:
             total += 1
     return [
         equality(
-            "the four conditions, the EIPM form and the GDP form agree on every law of a rational "
-            "grid",
+            "the four conditions, the EIPM form and the GDP form agree "
+            "on every law of a rational grid",
             left=float(disagree),
             right=0.0,
             evidence="exact",
@@ -256,8 +256,8 @@ def what_breaks_without_characteristic() -> list[Certificate]:
     library = hsic(points**2, points, kernel_z=Linear(), kernel_s=Linear()).item()
     return [
         strict_inequality(
-            "without a characteristic class it breaks: linear HSIC is 0 for Z = S² while the "
-            "characteristic one is not",
+            "without a characteristic class it breaks: "
+            "linear HSIC is 0 for Z = S² while the characteristic one is not",
             middle=float(linear),
             upper=float(seen),
             evidence="exact",
@@ -486,8 +486,8 @@ def recovery() -> list[Certificate]:
             details={"class": "{f, -f}, f the sign of the joint minus the product law"},
         ),
         inequality(
-            "decomposability is enough, not needed; any class with slices in V stays at or below "
-            "the integral",
+            "decomposability is enough, not needed; "
+            "any class with slices in V stays at or below the integral",
             middle=max(two_functions, float(tv_joint)),
             upper=float(tv_integral),
             evidence="exact",

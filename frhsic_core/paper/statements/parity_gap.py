@@ -381,8 +381,8 @@ def gdp_of_groups(*, quick: bool) -> list[Certificate]:
     three = ((1 / 6,) * 6, (0.1, 0.2, 0.1, 0.2, 0.1, 0.3), (0.3, 0, 0.2, 0, 0.5, 0))
     found = [
         inequality(
-            "one row moves n times n/(n-1) GDP_n by at most 2, any number of groups; 99 % of it is "
-            "reached",
+            "one row moves n times n/(n-1) GDP_n by at most 2, any number of groups; "
+            "99 % of it is reached",
             lower=1.98,
             middle=largest,
             upper=2.0,
@@ -424,8 +424,8 @@ def no_free_lunch() -> list[Certificate]:
     reached = float(chances @ (np.array(bounds) >= 0.5))
     return [
         inequality(
-            "two rows of a hidden function of M cells are within n^2/(2M) of independent rows, all "
-            "functions",
+            "two rows of a hidden function of M cells are within n^2/(2M) "
+            "of independent rows, all functions",
             middle=distance,
             upper=2**2 / (2 * cells),
             evidence="exact",
@@ -433,8 +433,8 @@ def no_free_lunch() -> list[Certificate]:
             details={"cells": cells, "distance": distance},
         ),
         inequality(
-            "no assumption, continuous S, a fair coin: the bound is 1/2 with probability at least "
-            "1 - delta",
+            "no assumption, continuous S, a fair coin: "
+            "the bound is 1/2 with probability at least 1 - delta",
             middle=0.95,
             upper=reached,
             evidence="exact",
@@ -458,12 +458,14 @@ def bounded_variation(*, quick: bool) -> list[Certificate]:
     # At most four bins of neighboring steps.
     number_of_bins = rng.integers(1, 5, (count, 1))
     bins = np.sort(rng.integers(0, number_of_bins, (count, steps)), -1)
+    # Which bin each step belongs to, (curves, steps, bins): a sum over steps is one over a bin.
     member = bins[..., None] == np.arange(4)
 
     mean = (mass * curve).sum(-1, keepdims=True)
     gap = mass * (curve - mean)
+    gap_of_bins = (gap[..., None] * member).sum(-2)
     gdp = (mass * np.abs(curve - mean)).sum(-1)
-    of_bins = np.abs((gap[..., None] * member).sum(-2)).sum(-1)
+    of_bins = np.abs(gap_of_bins).sum(-1)
     share = (mass[..., None] * member).sum(-2)
     variation = np.abs(np.diff(curve, axis=-1)).sum(-1)
     remainder = 0.5 * share.max(-1) * variation
@@ -471,8 +473,8 @@ def bounded_variation(*, quick: bool) -> list[Certificate]:
     ratio = (gdp - of_bins)[varies] / remainder[varies]
     return [
         inequality(
-            "GDP exceeds that of bins by at most half of the largest mass times the variation; 99 "
-            "% is reached",
+            "GDP exceeds that of bins by at most half of the largest mass times the variation; "
+            "99 % is reached",
             lower=0.99,
             middle=float(ratio.max()),
             upper=1.0,

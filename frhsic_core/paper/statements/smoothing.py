@@ -254,8 +254,8 @@ def rare_values() -> list[Certificate]:
     normalized = averages / frequency**2
     return [
         strict_inequality(
-            "it bounds an unnormalised average: divided by E k(S, s0) the left side passes the "
-            "bound",
+            "it bounds an unnormalised average: "
+            "divided by E k(S, s0) the left side passes the bound",
             middle=bounds.max().item(),
             upper=normalized.max().item(),
             evidence="exact",
