@@ -1,4 +1,4 @@
-"""All figures of the book on one page: ```` ```{gallery} ```` shows small pictures that link to their chapters.
+"""All figures of the book on one page: ```` ```{gallery} ```` links small pictures to chapters.
 
 Pictures and captions are those of the executed notebooks. Each can be downloaded at its full size,
 for slides. The small pictures are drawn when the book is built.
@@ -32,20 +32,21 @@ CARD = """:::{{container}}
 
 
 def figures(path: Path) -> list[tuple[str, str, bytes]]:
-    """Return the name, the caption and the picture of every figure of a notebook; a page without code has none."""
+    """Return the name, the caption and the picture of every figure of a notebook.
+
+    A page without code has none.
+    """
+    if path.suffix != ".ipynb":
+        return []
     found = []
-    for cell in (
-        json.loads(path.read_text(encoding="utf-8"))["cells"] if path.suffix == ".ipynb" else ()
-    ):
+    for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
         figure = cell["metadata"].get("mystnb", {}).get("figure", {})
-        pictures = [
-            data
-            for output in cell.get("outputs", ())
-            if (data := output.get("data", {}).get("image/png"))
-        ]
+        outputs = [output.get("data", {}) for output in cell.get("outputs", ())]
+        pictures = [data["image/png"] for data in outputs if data.get("image/png")]
         if figure.get("name") and pictures:
             picture = base64.b64decode("".join(pictures[0]))
-            found.append((figure["name"], " ".join(figure["caption"].split()), picture))
+            caption = " ".join(figure["caption"].split())
+            found.append((figure["name"], caption, picture))
     return found
 
 
@@ -60,16 +61,17 @@ def first_sentence(caption: str) -> str:
     'COMPAS. Accuracy against GDP.'
     """
     first, *others = re.split(r"(?<=[.?!])\s+(?=[A-Z$*“\"])", caption)
-    return first if len(first) >= SHORTEST or not others else f"{first} {others[0]}"
+    if len(first) < SHORTEST and others:
+        return f"{first} {others[0]}"
+    return first
 
 
 def shrink(picture: bytes, target: Path) -> None:
     """Write a small copy with few colors, which is enough for lines and text."""
     with Image.open(io.BytesIO(picture)) as image:
         flat = image.convert("RGB")
-    small = flat.resize(
-        (WIDTH, max(1, round(flat.height * WIDTH / flat.width))), Image.Resampling.LANCZOS
-    )
+    height = max(1, round(flat.height * WIDTH / flat.width))
+    small = flat.resize((WIDTH, height), Image.Resampling.LANCZOS)
     small.quantize(COLORS).save(target, optimize=True)
 
 

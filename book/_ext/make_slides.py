@@ -35,7 +35,8 @@ from mdit_py_plugins.dollarmath import dollarmath_plugin
 from paper_boxes import paper_number
 
 ITEM = re.compile(
-    r"(?m)^(?P<fence>`{3,})\{(?:(?P<figure>figure)|prf:(?:definition|theorem|proposition|corollary|lemma))\} "
+    r"(?m)^(?P<fence>`{3,})"
+    r"\{(?:(?P<figure>figure)|prf:(?:definition|theorem|proposition|corollary|lemma))\} "
     r"(?P<title>.+)\n(?P<words>(?s:.*?))^(?P=fence)[ \t]*$"
     r"|^% slide: (?P<tagged>.+)\n(?P<told>(?s:.*?))^% end of slide$"
     r"|^% example: (?P<example>.+)\n(?P<lines>(?s:.*?))^% end of example$"
@@ -44,11 +45,11 @@ OPENING = re.compile(r"(?m)^% opening\n((?s:.*?))^% end of opening$")
 CHAPTER = re.compile(r'<section id="(\w+)"><h1>(.+?)(?: \(1 of \d\))?</h1>')
 MOST = 140  # words on a slide
 DECK = re.compile(
-    r"(?m)^#+ (?P<title>.+)\n\n% slides: (?P<name>.+)\n(?P<parts>(?:% .+\n)+)\n(?P<items>(?:- .+\n(?:\n*  .+\n)*)+)"
+    r"(?m)^#+ (?P<title>.+)\n\n% slides: (?P<name>.+)\n(?P<parts>(?:% .+\n)+)\n"
+    r"(?P<items>(?:- .+\n(?:\n*  .+\n)*)+)"
 )
-POINT = re.compile(
-    r"(?m)^- \*([^*]+)\.\* (.+(?:\n+  .+)*)$"
-)  # with the lines that are indented below it
+# With the lines that are indented below it.
+POINT = re.compile(r"(?m)^- \*([^*]+)\.\* (.+(?:\n+  .+)*)$")
 BOX = re.compile(r"(?m)^(`{3,})\{prf:\w+\} (.+)\n((?s:.*?))^\1$")
 PART = re.compile(r"\{ref\}`([^`<]+) <((explorer|homework)-\w+)>`")  # of another page of the book
 LABEL = re.compile(r"(?m)^:label: ([\w-]+)$|^\$\$ \((eq-[\w-]+)\)$")
@@ -66,8 +67,10 @@ LINK = re.compile(r"\{(?:(?:prf:)?ref|eq|chapter)\}`([\w-]+)`")
 VALUE = re.compile(r"\{\{ *([\w.]+) *\}\}")
 # Symbols on slides: a letter with its mark and its index. These have one meaning in the whole book.
 COMMON = {*"ZSzsnijPExydeON", "rho", "k Z", "k S", "P Z", "P S", "P Z,S", "P Z|S", "P Z| S"}
-GREEK = "alpha|beta|chi|delta|Delta|ell|eta|gamma|kappa|lambda|mu|nu|omega|phi|psi|rho|sigma|Sigma|tau|theta|xi|zeta"
-GREEK += "|varepsilon|varphi"
+GREEK = (
+    "alpha|beta|chi|delta|Delta|ell|eta|gamma|kappa|lambda|mu|nu|omega|phi|psi|rho|sigma|Sigma|tau"
+    "|theta|xi|zeta|varepsilon|varphi"
+)
 MARK = "tilde|hat|bar|mathcal|widehat"
 NAME = re.compile(
     rf"(?:\\({MARK}) ?)?(?:\\({GREEK})(?![a-zA-Z])|(?<![a-zA-Z])([a-zA-Z])(?![a-zA-Z]))"
@@ -79,7 +82,8 @@ OTHER = re.compile(
 )
 FORMULA = r"\\\((.+?)\\\)"
 LET = re.compile(
-    r"\b(?:[Ll]et|[Ww]rite|[Cc]hoose|[Tt]he|[Aa]n?|least|values|eigenvalues|eigenfunctions|functions|have)\b"
+    r"\b(?:[Ll]et|[Ww]rite|[Cc]hoose|[Tt]he|[Aa]n?|least|values|eigenvalues|eigenfunctions"
+    r"|functions|have)\b"
     rf"(?: \(?[a-z’*-]+\)?){{0,4}} {FORMULA}(?:(?:,|,? and) {FORMULA})?"
     rf"|{FORMULA}(?= (?:be|is|are|has|have|likewise|for)\b)|\({FORMULA}\)"
 )
@@ -87,13 +91,21 @@ EVERY = re.compile(rf"\b(?:[Ee]very|[Ee]ach|[Aa]ny|[Aa]ll|some)\b(?: [a-z’-]+)
 FIRST = re.compile(
     r"(?:\A|\n|&|,)\s*([^=<>]{1,40}?):?(?:=|\\sim)|\\(?:sup|sum|prod|max|min)_\{?(\w|\\ell)"
 )
-MARKDOWN = MarkdownIt("commonmark").enable("table").use(
-    dollarmath_plugin, double_inline=True, renderer=lambda text, how: (r"\[{}\]" if how["display_mode"] else r"\({}\)")
-    .format(escape(text)))  # fmt: skip
+
+
+def _formula(text: str, how: dict[str, Any]) -> str:
+    """Return a formula between the brackets that MathJax reads."""
+    if how["display_mode"]:
+        return rf"\[{escape(text)}\]"
+    return rf"\({escape(text)}\)"
+
+
+MARKDOWN = MarkdownIt("commonmark").enable("table")
+MARKDOWN.use(dollarmath_plugin, double_inline=True, renderer=_formula)
 
 
 def clean(text: str) -> str:
-    """Return MyST as Markdown, with the words of its roles and without labels, comments and options of directives."""
+    """Return MyST as Markdown: words in place of roles; no labels, comments and options."""
     text = re.sub(r"(?m)^(?::[\w-]+:.*|%.*|\([\w-]+\)=)\n", "", ROLE.sub(r"\1", text))
     return re.sub(r"(?m)^(\$\$) \([\w-]+\)$", r"\1", text)
 
@@ -110,10 +122,10 @@ def html(text: str) -> str:
 
 
 def cut(text: str) -> list[str]:
-    r"""Return MyST in as few parts of at most ``MOST`` words as possible, none much longer than the others.
+    r"""Return MyST in as few parts of at most ``MOST`` words as possible.
 
-    A part starts with a paragraph or an item, not with a formula or after a colon. A longer
-    paragraph stays whole.
+    No part is much longer than the others. A part starts with a paragraph or an item, not with a
+    formula or after a colon. A longer paragraph stays whole.
 
     Examples
     --------
@@ -121,46 +133,54 @@ def cut(text: str) -> list[str]:
     [52, 100]
     """
     lines = clean(text).splitlines(keepends=True)
-    starts = {0}
-    for token in MARKDOWN.parse("".join(lines)):
-        if (
-            token.map
-            and token.type != "math_block"
-            and token.level <= (token.type == "list_item_open")
-        ):
-            before = "".join(lines[: token.map[0]]).rstrip()
-            starts |= (
-                {token.map[0]}
-                if before[-1:] in ".!?)$`|" and not lines[token.map[0]][0].islower()
-                else set()
-            )
-    blocks = ["".join(lines[start:end]) for start, end in pairwise([*sorted(starts), len(lines)])]
+    starts = [0, *_starts_of_blocks(lines), len(lines)]
+    blocks = ["".join(lines[start:end]) for start, end in pairwise(starts)]
     sizes = [words(block) for block in blocks]
-
-    def places(limit: int) -> list[int]:
-        found, size = (
-            [len(blocks)],
-            0,
-        )  # where parts start and end, the last ones as long as possible
-        for number in reversed(range(len(blocks))):
-            if size and size + sizes[number] > limit:
-                found, size = [number + 1, *found], 0
-            size += sizes[number]
-        return [0, *found]
-
     limits = range(max(sizes), max(MOST, *sizes) + 1)
-    return [
-        "".join(blocks[start:end]) for start, end in pairwise(min(map(places, limits), key=len))
-    ]
+    places = min((_places(sizes, limit) for limit in limits), key=len)
+    return ["".join(blocks[start:end]) for start, end in pairwise(places)]
+
+
+def _starts_of_blocks(lines: list[str]) -> list[int]:
+    """Return the lines, after the first one, at which a part of a text may start."""
+    found = set()
+    for token in MARKDOWN.parse("".join(lines)):
+        if not token.map or token.type == "math_block":
+            continue
+        deepest = 1 if token.type == "list_item_open" else 0
+        start = token.map[0]
+        before = "".join(lines[:start]).rstrip()
+        ends_a_sentence = before[-1:] in ".!?)$`|"
+        if token.level <= deepest and ends_a_sentence and not lines[start][0].islower():
+            found.add(start)
+    return sorted(found - {0})
+
+
+def _places(sizes: list[int], limit: int) -> list[int]:
+    """Return where parts of at most ``limit`` words start and end; the last are the longest."""
+    found = [len(sizes)]
+    size = 0
+    for number in reversed(range(len(sizes))):
+        if size and size + sizes[number] > limit:
+            found.insert(0, number + 1)
+            size = 0
+        size += sizes[number]
+    return [0, *found]
 
 
 def deal(
     name: str, head: str, bodies: list[str], kind: str = "", footer: str = "", note: str = ""
 ) -> list[str]:
-    """Return one slide for each body, with its number in the heading if there are several; the first has the name."""
-    slides, own = [], OWN.get(name, {})
-    head = f"{head.split()[0]} {own['title']}" if "title" in own else head
+    """Return one slide for each body; the first has the name.
+
+    If there are several, the heading has their number.
+    """
+    own = OWN.get(name, {})
+    if "title" in own:
+        marks, *_ = head.split()
+        head = f"{marks} {own['title']}"
     last = f"<aside>{html(own.get('note', '') + note)}</aside><footer>{escape(footer)}</footer>"
+    slides = []
     for number, body in enumerate(bodies, 1):
         count = f" ({number} of {len(bodies)})" if len(bodies) > 1 else ""
         place = f' id="{name}"' if number == 1 else ""
@@ -169,138 +189,176 @@ def deal(
 
 
 def pages() -> list[Path]:
-    """Return the chapters, and the pages without code that have a text for a slide, in the order of the contents."""
-    names = re.findall(
-        r"file: ((?:notebooks|book)/[\w/]+)", (ROOT / "_toc.yml").read_text(encoding="utf-8")
-    )
-    paths = [
-        ROOT / (f"{name}.ipynb" if name.startswith("notebooks") else f"{name}.md") for name in names
-    ]
-    return [
-        path
-        for path in paths
-        if path.suffix == ".ipynb" or "\n% slide: " in path.read_text(encoding="utf-8")
-    ]
+    """Return the chapters, and the pages without code that have a text for a slide, in order."""
+    contents = (ROOT / "_toc.yml").read_text(encoding="utf-8")
+    found = []
+    for name in re.findall(r"file: ((?:notebooks|book)/[\w/]+)", contents):
+        if name.startswith("notebooks"):
+            found.append(ROOT / f"{name}.ipynb")
+            continue
+        page = ROOT / f"{name}.md"
+        if "\n% slide: " in page.read_text(encoding="utf-8"):
+            found.append(page)
+    return found
 
 
 @cache
 def labels() -> dict[str, str]:
-    """Return what stands for a label: the number of a statement in the paper, or the title of a box or a section."""
-    texts = {path.stem: path.with_suffix(".md").read_text(encoding="utf-8") for path in chapters()}
-    text = "\n".join(texts.values())
-    titles = {
-        stem: f"“{title[1]}”" for stem, text in texts.items() if (title := TITLE.search(text))
-    }
-    return titles | {label: f"“{title}”" for label, title in PLACE.findall(text)} | {
-        first or second: paper_number(title) or f"“{title}”"
-        for _, title, inside in BOX.findall(text)
-        for first, second in LABEL.findall(inside)
-    }  # fmt: skip
+    """Return what stands for a label: the number of a statement in the paper, or a title."""
+    found = {}
+    whole = ""
+    for path in chapters():
+        text = path.with_suffix(".md").read_text(encoding="utf-8")
+        whole += f"{text}\n"
+        title = TITLE.search(text)
+        if title:
+            found[path.stem] = f"“{title[1]}”"
+    for label, title_of_section in PLACE.findall(whole):
+        found[label] = f"“{title_of_section}”"
+    for _, title_of_box, inside in BOX.findall(whole):
+        for of_directive, of_equation in LABEL.findall(inside):
+            number = paper_number(title_of_box)
+            found[of_directive or of_equation] = number or f"“{title_of_box}”"
+    return found
 
 
 def filled(text: str, values: dict[str, Any]) -> str:
-    """Return a text with numbers in place of their names and titles in place of labels, and without citations."""
+    """Return a text with numbers for their names, titles for labels, and without citations."""
     text = re.sub(r",? ?\{cite:\w+\}`[^`]*`", "", text)
     text = LINK.sub(lambda found: labels().get(found[1], found[0]), text)
     return VALUE.sub(lambda found: str(reduce(getitem, found[1].split("."), values)), text)
 
 
-def slides_of(path: Path, values: dict[str, Any]) -> list[str]:
-    """Return the slides of an executed notebook or a page, with the numbers that its prose takes from ``values``."""
+def prose_of(path: Path) -> str:
+    """Return the text of a page, or of a notebook with its figures and what it prints."""
+    if path.suffix == ".md":
+        return path.read_text(encoding="utf-8")
     captions = {name: caption for name, caption, _ in figures(path)}
-    prose = path.read_text(encoding="utf-8") if path.suffix == ".md" else ""
-    for cell in nbformat.read(path, as_version=4).cells if path.suffix == ".ipynb" else []:
+    prose = ""
+    for cell in nbformat.read(path, as_version=4).cells:
         name = cell.metadata.get("mystnb", {}).get("figure", {}).get("name")
         if cell.cell_type == "markdown":
             prose += f"{cell.source}\n\n"
         elif name in captions:
             prose += f"```{{figure}} {name}\n{captions[name]}\n```\n\n"
-        else:  # printed items are short; any other line is a paragraph of its own
-            printed = "".join(
-                output.text for output in cell.outputs if output.output_type == "stream"
-            )
-            printed = re.sub(r"(?m)^(- .+?\.) [A-Z\d].*$", r"\1", printed)
-            prose += re.sub(r"(?m)^(?!- )", "\n", printed) + "\n\n"
-    prose = filled(prose, values)
-    title, opening = TITLE.search(prose), OPENING.search(prose)
+        else:
+            prose += f"{printed_by(cell)}\n\n"
+    return prose
+
+
+def printed_by(cell: nbformat.NotebookNode) -> str:
+    """Return what a cell prints: of an item the first sentence, any other line as a paragraph."""
+    streams = [output.text for output in cell.outputs if output.output_type == "stream"]
+    printed = re.sub(r"(?m)^(- .+?\.) [A-Z\d].*$", r"\1", "".join(streams))
+    return re.sub(r"(?m)^(?!- )", "\n", printed)
+
+
+def slides_of(path: Path, values: dict[str, Any]) -> list[str]:
+    """Return the slides of an executed notebook or a page, with numbers from ``values``."""
+    prose = filled(prose_of(path), values)
+    title = TITLE.search(prose)
     chapter = title[1] if title else path.stem
-    slides = deal(
-        path.stem, f"# {chapter}", [html(part) for part in cut(opening[1] if opening else "")]
-    )
+    opening = OPENING.search(prose)
+    first = cut(opening[1] if opening else "")
+    slides = deal(path.stem, f"# {chapter}", [html(part) for part in first])
     names: Counter[str] = Counter()
     for item in ITEM.finditer(prose):
         head = item["tagged"] or item["example"] or item["title"]
         told = item["told"] or item["lines"] or item["words"]
-        bodies = [f'<div class="statement">{html(part)}</div>' for part in cut(told)]
-        if item["figure"]:
-            alt = escape(plain(ROLE.sub(r"\1", told).replace("$", "")), quote=True)
-            caption = html(OWN.get(head, {}).get("caption", first_sentence(told)))
-            bodies = [
-                f'<img alt="{alt}" src="figures/{head}.png"><div class="caption">{caption}</div>'
-            ]
-        label = re.search(r"(?m)^:label: (.+)$", told)
-        name = label[1] if label else re.sub(r"\W+", "-", head.lower()).strip("-")
-        name = f"{path.stem}-{name}" if item["example"] else name
+        name = _name_of(item, head, told, path.stem)
         names[name] += 1
-        name += f"-{names[name]}" if names[name] > 1 else ""
-        kind = ' class="box"' if item["fence"] and not item["figure"] else ""
-        slides += deal(
-            name, f"## {head}", bodies, kind, chapter, f"\n\n{told}" if item["figure"] else ""
-        )
+        if names[name] > 1:
+            name = f"{name}-{names[name]}"
+        kind = ""
+        note = ""
+        if item["figure"]:
+            bodies = [_figure(head, told)]
+            note = f"\n\n{told}"
+        else:
+            bodies = [f'<div class="statement">{html(part)}</div>' for part in cut(told)]
+            if item["fence"]:
+                kind = ' class="box"'
+        slides += deal(name, f"## {head}", bodies, kind=kind, footer=chapter, note=note)
     return slides
 
 
+def _name_of(item: re.Match[str], head: str, told: str, chapter: str) -> str:
+    """Return the label of a box or a figure, or a name from its title."""
+    label = re.search(r"(?m)^:label: (.+)$", told)
+    name = label[1] if label else re.sub(r"\W+", "-", head.lower()).strip("-")
+    if item["example"]:
+        return f"{chapter}-{name}"
+    return name
+
+
+def _figure(name: str, caption: str) -> str:
+    """Return a picture with its first sentence, or with a caption of its own."""
+    alt = escape(plain(ROLE.sub(r"\1", caption).replace("$", "")), quote=True)
+    words_below = html(OWN.get(name, {}).get("caption", first_sentence(caption)))
+    return f'<img alt="{alt}" src="figures/{name}.png"><div class="caption">{words_below}</div>'
+
+
 def decks(slides: list[str], values: dict[str, Any], book: str = "../html") -> dict[str, list[str]]:
-    """Return the slides of the talk and of each week in ``book/teaching.md``, by the name of the page.
+    """Return the slides of the talk and of each week in ``book/teaching.md``, by name of the page.
 
     A comment has a session, minutes, a topic and names of slides, with a star if they are optional;
     with a capital letter they are items of the week or of the talk. The answer to a vote, in
     parentheses, has a slide of its own. ``book`` is the address of the book.
     """
-    known = dict(
-        re.findall(r'(?s)(?=<section id="([\w-]+)")(.+?)(?=<section id=|\Z)', "".join(slides))
-    )
-    known |= {
-        f"{name}*": slide.replace("<footer>", "<footer>Optional: ") for name, slide in known.items()
-    }
+    every_slide = "".join(slides)
+    named = r'(?s)(?=<section id="([\w-]+)")(.+?)(?=<section id=|\Z)'
+    known = {}
+    for name, slide in re.findall(named, every_slide):
+        known[name] = slide
+        known[f"{name}*"] = slide.replace("<footer>", "<footer>Optional: ")
+
+    def address(place: re.Match[str]) -> str:
+        words_of_link, label, kind = place.groups()
+        page = kind.replace("explorer", "explorers")
+        return f"[{words_of_link}]({book}/book/{page}.html#{label})"
+
     text = filled((ROOT / "book" / "teaching.md").read_text(encoding="utf-8"), values)
-    text = PART.sub(
-        lambda to: f"[{to[1]}]({book}/book/{to[3].replace('explorer', 'explorers')}.html#{to[2]})",
-        text,
-    )
+    text = PART.sub(address, text)
+    _, _, of_talk = text.partition("% slides: talk\n")
     found = {}
     for deck in DECK.finditer(text):
         points = POINT.findall(deck["items"])
         here = dict(known)
-        for name, told in [*POINT.findall(text.partition("% slides: talk\n")[2]), *points]:
+        for name, told in (*POINT.findall(of_talk), *points):
             bodies = [html(one) for one in re.split(r"\n\n  \((.+)\)$", told) if one]
-            here[name] = "".join(deal(name.split()[-1].lower(), f"## {name}", bodies))
-        course = re.findall("(?m)^## (.+)$", text[: deck.start("name")])[-1].replace(
-            deck["title"], ""
-        )
+            short = name.split()[-1].lower()
+            here[name] = "".join(deal(short, f"## {name}", bodies))
+        headings = re.findall("(?m)^## (.+)$", text[: deck.start("name")])
+        course = headings[-1].replace(deck["title"], "")
+        goal, told_of_goal = points[0]
         shown = deal(deck["name"], f"# {deck['title']}", [html(f"{course}\n\n{EDITION}")])
-        shown += deal("goals", f"## {points[0][0]}", [html(points[0][1])])
-        rows = re.findall(r"% (.+?), (\S+), (.+?)(?:: (.+))?\n", deck["parts"])
-        for part in dict.fromkeys(row[0] for row in rows):
-            plan = "".join(f"- minutes {row[1]}: {row[2]}\n" for row in rows if row[0] == part)
-            shown += deal(part.replace(" ", "-"), f"# {part.capitalize()}", [html(plan)])
-            for _, minutes, topic, names in [row for row in rows if row[0] == part]:
-                for name in filter(None, names.split(", ")):
-                    if name not in here:
-                        raise ValueError(
-                            f"book/teaching.md: no slide has the name {name} in {deck['name']}"
-                        )
-                    shown.append(
-                        here[name].replace(
-                            "<footer>", f"<footer>{part.capitalize()}, {minutes}: {topic}. "
-                        )
-                    )
-        found[deck["name"]] = shown
+        shown += deal("goals", f"## {goal}", [html(told_of_goal)])
+        found[deck["name"]] = shown + _sessions(deck, here)
     return found
 
 
+def _sessions(deck: re.Match[str], known: dict[str, str]) -> list[str]:
+    """Return the slides of the sessions of a deck: for each its plan, then those that it names."""
+    rows = re.findall(r"% (.+?), (\S+), (.+?)(?:: (.+))?\n", deck["parts"])
+    shown = []
+    for session in dict.fromkeys(session for session, *_ in rows):
+        own = [row for row in rows if row[0] == session]
+        plan = "".join(f"- minutes {minutes}: {topic}\n" for _, minutes, topic, _ in own)
+        title = session.capitalize()
+        shown += deal(session.replace(" ", "-"), f"# {title}", [html(plan)])
+        for _, minutes, topic, names in own:
+            footer = f"<footer>{title}, {minutes}: {topic}. "
+            for name in names.split(", ") if names else ():
+                if name not in known:
+                    raise ValueError(
+                        f"book/teaching.md: no slide has the name {name} in {deck['name']}"
+                    )
+                shown.append(known[name].replace("<footer>", footer))
+    return shown
+
+
 def symbols(formula: str) -> list[str]:
-    r"""Return the symbols of a formula, in their order; all small letters and numbers are one index.
+    r"""Return the symbols of a formula, in order; all small letters and numbers are one index.
 
     Examples
     --------
@@ -309,45 +367,47 @@ def symbols(formula: str) -> list[str]:
     """
     found = []
     for mark, greek, letter, *below in NAME.findall(OTHER.sub(" ", formula.replace(r"\mid", "|"))):
-        index = re.sub(r"^(?:[a-z]{1,2}|\d+|ell)$", "index", "".join(below)).split("=")[0]
+        index = re.sub(r"^(?:[a-z]{1,2}|\d+|ell)$", "index", "".join(below))
+        index, _, _ = index.partition("=")
         found.append(f"{mark} {greek}{letter} {index}".strip())
     return found
 
 
 def unexplained(slides: list[str]) -> dict[str, list[str]]:
-    """Return the symbols on each slide with a statement that neither this slide nor one before it introduces.
+    """Return the symbols that neither a slide with a statement nor one before it introduces.
 
     ``Let a be``, ``the function a`` and ``a=b`` introduce ``a``. Once ``a`` is known, so are
     ``a_Z`` and ``a_S``.
     """
-    known, found = set(COMMON), {}
+    known = set(COMMON)
+    found = {}
     for slide in slides:
         text = unescape(re.sub(r"<[^>]+>", "", slide))
-        formulas = [
-            one or other for one, other in re.findall(rf"(?s){FORMULA}|\\\[(.+?)\\\]", text)
-        ]
-        let = [formula for groups in LET.findall(text) for formula in groups]
-        known.update(
-            name
-            for formula in let
-            for name in symbols(formula) + re.findall(r"_\{?(\w)\b", formula)
-        )
-        first = EVERY.findall(text) + [
-            "".join(pair) for formula in formulas for pair in FIRST.findall(formula)
-        ]
-        known.update(name for formula in first for name in symbols(formula)[:1])
-        used = {name for formula in formulas for name in symbols(formula)} - known
-        left = sorted(name for name in used if re.sub(" [ZS]$", "", name) not in known)
+        used = set()
+        for in_line, displayed in re.findall(rf"(?s){FORMULA}|\\\[(.+?)\\\]", text):
+            formula = in_line or displayed
+            used |= set(symbols(formula))
+            for left_side, bound in FIRST.findall(formula):
+                known |= set(symbols(left_side + bound)[:1])
+        for groups in LET.findall(text):
+            for formula in groups:
+                known |= {*symbols(formula), *re.findall(r"_\{?(\w)\b", formula)}
+        for formula in EVERY.findall(text):
+            known |= set(symbols(formula)[:1])
+        left = [name for name in used - known if re.sub(" [ZS]$", "", name) not in known]
         if left and 'class="box"' in slide:
-            found[re.findall("<h2>(.+?)</h2>", slide)[0]] = left
+            title, *_ = re.findall("<h2>(.+?)</h2>", slide)
+            found[title] = sorted(left)
     return found
 
 
 def write(out: Path, values: dict[str, Any], *, mathjax: str, book: str = "../html") -> None:
-    """Write the slides of the chapters into a folder; ``mathjax`` and ``book`` are addresses from its pages."""
+    """Write the slides into a folder; ``mathjax`` and ``book`` are addresses from its pages."""
     config = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
     macros = config["sphinx"]["config"]["mathjax3_config"]["tex"]["macros"]
-    slides = [slide for path in pages() for slide in slides_of(path, values)]
+    slides: list[str] = []
+    for path in pages():
+        slides += slides_of(path, values)
     links = "\n".join(f"- [{title}](#{name})" for name, title in CHAPTER.findall("".join(slides)))
     first = html(f"# {config['title']}\n\n{EDITION}")
     whole = [
@@ -356,16 +416,18 @@ def write(out: Path, values: dict[str, Any], *, mathjax: str, book: str = "../ht
         *slides,
     ]
     (out / "figures").mkdir(parents=True, exist_ok=True)
-    for name, _, picture in (figure for path in pages() for figure in figures(path)):
-        (out / "figures" / f"{name}.png").write_bytes(picture)
+    for path in pages():
+        for name, _, picture in figures(path):
+            (out / "figures" / f"{name}.png").write_bytes(picture)
     template = Template((ROOT / "book" / "_templates" / "slides.html").read_text(encoding="utf-8"))
     options = {"macros": json.dumps(macros), "mathjax": mathjax}
-    for name, deck in ({"index": whole} | decks(slides, values, book)).items():
-        page = template.substitute(
-            title=re.findall("<h1>(.+?)</h1>", deck[0])[0], slides="\n".join(deck), **options
-        )
-        (out / f"{name}.html").write_text(page, encoding="utf-8")
-        print(f"{page.count('<section')} slides: {out / f'{name}.html'}")
+    every_deck = {"index": whole, **decks(slides, values, book)}
+    for name, deck in every_deck.items():
+        title, *_ = re.findall("<h1>(.+?)</h1>", deck[0])
+        page = template.substitute(title=title, slides="\n".join(deck), **options)
+        target = out / f"{name}.html"
+        target.write_text(page, encoding="utf-8")
+        print(f"{page.count('<section')} slides: {target}")
 
 
 if __name__ == "__main__":

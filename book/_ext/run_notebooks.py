@@ -1,4 +1,6 @@
-"""Execute text notebooks and write the committed ``.ipynb`` beside each, with the same bytes for the same code.
+"""Execute text notebooks and write the committed ``.ipynb`` beside each.
+
+The same code gives the same bytes.
 
 Usage: ``python book/_ext/run_notebooks.py [--jobs N] [notebooks/NAME.md ...]`` (all of them when
 none is named). ``--refresh`` executes nothing: it updates the prose and the hidden install cell,
@@ -84,7 +86,7 @@ def install_cell(address: str, branch: str) -> nbformat.NotebookNode:
 
 
 def read(text: Path) -> nbformat.NotebookNode:
-    """Return a text notebook with the install cell first and with the same ids each time; text formats keep none."""
+    """Return a text notebook with the install cell first and with the same ids each time."""
     notebook = jupytext.read(text)
     for number, cell in enumerate(notebook.cells):
         cell["id"] = f"cell-{number:03d}"
@@ -97,7 +99,8 @@ def execute(text: Path) -> None:
     notebook = read(text)
     if "kernelspec" not in notebook.metadata:
         raise ValueError(
-            f"{text.name} has no kernelspec. Add 'kernelspec: {{name: python3, ...}}' to its front matter."
+            f"{text.name} has no kernelspec. Add 'kernelspec: {{name: python3, ...}}' to its front "
+            "matter."
         )
     if not any(cell.cell_type == "code" for cell in notebook.cells[1:]):
         # A backtick in the title of a fenced block ends the fence early and swallows the rest of
@@ -110,16 +113,14 @@ def execute(text: Path) -> None:
         record_timing=False,
         store_widget_state=False,
         coalesce_streams=True,
-        extra_arguments=[
-            "--InlineBackend.figure_format=retina"
-        ],  # figures at twice their size on the page
+        extra_arguments=["--InlineBackend.figure_format=retina"],  # twice the size on the page
         resources={"metadata": {"path": str(text.parent)}},
     ).execute()
-    for data in (
-        output.get("data", {}) for cell in notebook.cells for output in cell.get("outputs", ())
-    ):
-        if "image/png" in data:
-            data["image/png"] = with_palette(data["image/png"])
+    for cell in notebook.cells:
+        for output in cell.get("outputs", ()):
+            data = output.get("data", {})
+            if "image/png" in data:
+                data["image/png"] = with_palette(data["image/png"])
     notebook.metadata = nbformat.from_dict(
         {"kernelspec": notebook.metadata["kernelspec"], "language_info": {"name": "python"}}
     )
@@ -128,31 +129,38 @@ def execute(text: Path) -> None:
 
 def with_palette(picture: str) -> str:
     """Return a PNG in base64 with at most 256 colors, which makes it half as large."""
-    file, info = io.BytesIO(), PngInfo()
+    file = io.BytesIO()
+    info = PngInfo()
     with Image.open(io.BytesIO(base64.b64decode(picture))) as image:
-        flat = Image.alpha_composite(
-            Image.new("RGBA", image.size, "white"), image.convert("RGBA")
-        ).convert("RGB")
-        if version := image.info.get("Software"):  # of matplotlib, for a check of the figure
+        white = Image.new("RGBA", image.size, "white")
+        flat = Image.alpha_composite(white, image.convert("RGBA")).convert("RGB")
+        version = image.info.get("Software")  # of matplotlib, for a check of the figure
+        if version:
             info.add_text("Software", version)
     flat.quantize(256, dither=Image.Dither.NONE).save(file, "PNG", optimize=True, pnginfo=info)
     return base64.b64encode(file.getvalue()).decode()
 
 
+def code_cells(notebook: nbformat.NotebookNode) -> list[nbformat.NotebookNode]:
+    """Return the cells of code without the install cell."""
+    return [cell for cell in notebook.cells[1:] if cell.cell_type == "code"]
+
+
 def refresh(text: Path) -> None:
     """Take over what is not code (prose, install cell), keep code and outputs."""
     target = text.with_suffix(".ipynb")
-    old, new = nbformat.read(target, as_version=4), read(text)
+    old = nbformat.read(target, as_version=4)
+    new = read(text)
     before = nbformat.writes(old)
-    was, code = (
-        [cell for cell in notebook.cells[1:] if cell.cell_type == "code"] for notebook in (old, new)
-    )
-    if [cell.source for cell in code] != [cell.source for cell in was]:
+    executed = code_cells(old)
+    changed = code_cells(new)
+    if [cell.source for cell in changed] != [cell.source for cell in executed]:
         raise ValueError(
             f"{text.name}: its code has changed since it was executed. Run it without --refresh."
         )
-    for cell, executed in zip(code, was, strict=True):
-        cell.outputs, cell.execution_count = executed.outputs, executed.execution_count
+    for cell, same in zip(changed, executed, strict=True):
+        cell.outputs = same.outputs
+        cell.execution_count = same.execution_count
     old.cells = new.cells
     if nbformat.writes(old) != before:
         write(old, target)

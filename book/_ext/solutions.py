@@ -29,13 +29,14 @@ EMPTY = f"(ch-solutions)=\n# Solutions to the exercises\n\n{ABSENT}\n"
 # solutions.
 SHOWN = re.compile(
     r'(?s)<span class="exercise-link">.*?</span></a></span>|<p><a [^>]*#solutions-[^>]*>.*?</p>\n'
-    r'|(?:(?<=<span id="ch-solutions"></span>)|(?<=<span id="ch-teaching"></span>))(<h1>.*?</h1>).*(?=</article>)'
+    r'|(?:(?<=<span id="ch-solutions"></span>)|(?<=<span id="ch-teaching"></span>))'
+    r"(<h1>.*?</h1>).*(?=</article>)"
 )
 BOX = re.compile(r"(?ms)^(:{3,})\{dropdown\} Solutions[ \t]*\n(.*?)^\1[ \t]*$\n?")
 
 
 def are_wanted(value: str) -> bool:
-    """Return whether the book shows solutions, from ``yes`` or ``no``; a typing error must not publish them."""
+    """Return whether the book shows solutions; a typing error must not publish them."""
     if value not in ("yes", "no"):
         raise ValueError(f"{VARIABLE} is {value!r}. Use yes or no.")
     return value == "yes"
@@ -64,11 +65,21 @@ def stripped(source: str, link: str = "") -> str:
 
 
 def without_solutions(path: Path) -> str:
-    """Return the text of a notebook or a page, or of a page of the built book, without its solutions."""
+    """Return the text of a notebook or a page, also of the built book, without its solutions."""
     text = path.read_text(encoding="utf-8")
     if path.suffix == ".html":
-        return SHOWN.sub(lambda found: f"{found[1]}{ABSENT}" if found[1] else "", text)
-    return stripped(text) if path.suffix == ".ipynb" else BOX.sub("", text)
+        return SHOWN.sub(_heading_alone, text)
+    if path.suffix == ".ipynb":
+        return stripped(text)
+    return BOX.sub("", text)
+
+
+def _heading_alone(shown: re.Match[str]) -> str:
+    """Return the heading of the page of solutions with a sentence, and nothing for a link."""
+    heading = shown[1]
+    if not heading:
+        return ""
+    return f"{heading}{ABSENT}"
 
 
 def all_solutions(paths: list[Path]) -> str:
@@ -76,31 +87,30 @@ def all_solutions(paths: list[Path]) -> str:
     parts = []
     for path in paths:
         cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-        text = "\n\n".join(
-            "".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown"
-        )
-        if found := solutions_in(text):
-            title = re.search(r"(?m)^# (.+)$", text)
-            parts.append(
-                f"(solutions-{path.stem})=\n## {title[1] if title else path.stem}\n\n{found}"
-            )
+        written = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown"]
+        text = "\n\n".join(written)
+        found = solutions_in(text)
+        if found:
+            heading = re.search(r"(?m)^# (.+)$", text)
+            title = heading[1] if heading else path.stem
+            parts.append(f"(solutions-{path.stem})=\n## {title}\n\n{found}")
     return "\n\n".join(parts)
 
 
 def homework(text: str) -> tuple[str, str]:
-    """Return the page of the homework with links in place of the solutions, and the solutions of all weeks."""
-    first, *weeks = WEEK.split(text)
-    left, found = first, ""
+    """Return the page of the homework with links for solutions, and the solutions of all weeks."""
+    left, *weeks = WEEK.split(text)
+    found = ""
     for label, title, body in zip(weeks[::3], weeks[1::3], weeks[2::3], strict=True):
-        left += f"({label})=\n## {title}" + BOX.sub(
-            f"{{ref}}`Solutions of this week <solutions-{label}>`\n", body
-        )
-        found += f"\n\n(solutions-{label})=\n## Homework of {title[0].lower()}{title[1:]}\n\n{solutions_in(body)}"
+        link = f"{{ref}}`Solutions of this week <solutions-{label}>`\n"
+        left += f"({label})=\n## {title}{BOX.sub(link, body)}"
+        heading = f"Homework of {title[0].lower()}{title[1:]}"
+        found += f"\n\n(solutions-{label})=\n## {heading}\n\n{solutions_in(body)}"
     return left, found
 
 
 def chapters(app: Any) -> list[str]:
-    """Return the notebooks in the order of the contents, in which the map of the site names its pages."""
+    """Return the notebooks in the order of the contents, which is that of the map of the site."""
     names = getattr(app.config, "external_site_map", None) or app.env.found_docs
     return [str(name) for name in names if str(app.env.doc2path(name)).endswith(".ipynb")]
 
@@ -110,26 +120,33 @@ def _move(app: Any, docname: str, source: list[str]) -> None:
     shown = app.config.exercise_solutions
     if docname == PAGE and shown:
         source[0] += all_solutions([Path(app.env.doc2path(name)) for name in chapters(app)])
-        source[0] += homework(Path(app.env.doc2path(HOMEWORK)).read_text(encoding="utf-8"))[1]
+        _, solutions = homework(Path(app.env.doc2path(HOMEWORK)).read_text(encoding="utf-8"))
+        source[0] += solutions
     elif docname == PAGE:
         source[0] = EMPTY
     elif docname == HOMEWORK:
-        source[0] = homework(source[0])[0] if shown else BOX.sub("", source[0])
+        with_links, _ = homework(source[0])
+        source[0] = with_links if shown else BOX.sub("", source[0])
     elif str(app.env.doc2path(docname)).endswith(".ipynb"):
         link = f"{{ref}}`All solutions of this chapter <solutions-{Path(docname).name}>`\n"
         source[0] = stripped(source[0], link if shown else "")
 
 
 def _strip_downloads(app: Any, exception: Exception | None) -> None:
-    """Take the solutions out of the copied sources, which are the files behind the download button."""
+    """Take the solutions out of the copied sources, the files behind the download button."""
     if exception is None and not app.config.exercise_solutions:
-        for path in [path for path in Path(app.outdir, "_sources").rglob("*") if path.is_file()]:
-            path.write_text(without_solutions(path), encoding="utf-8")
+        for path in list(Path(app.outdir, "_sources").rglob("*")):
+            if path.is_file():
+                path.write_text(without_solutions(path), encoding="utf-8")
 
 
 def _items(section: nodes.section) -> list[nodes.list_item]:
-    lists = [child for child in section.children if isinstance(child, nodes.enumerated_list)]
-    return [item for listed in lists for item in listed.children]
+    """Return the items of the numbered lists of a section."""
+    found: list[nodes.list_item] = []
+    for child in section.children:
+        if isinstance(child, nodes.enumerated_list):
+            found += child.children
+    return found
 
 
 def _link(app: Any, item: nodes.list_item, own: str, other: str, words: str) -> None:
@@ -148,23 +165,36 @@ def _link(app: Any, item: nodes.list_item, own: str, other: str, words: str) -> 
 
 
 def _pair(app: Any, doctree: nodes.document) -> None:
-    """Link exercises and solutions. A link to one that is missing fails the strict build of the book."""
-    docname = app.env.docname
-    path = Path(app.env.doc2path(docname))
-    shown = app.config.exercise_solutions
-    if docname == PAGE and shown:
-        names = {
-            nodes.make_id(f"solutions-{stem}"): stem
-            for stem in (Path(name).name for name in chapters(app))
-        }
-        for section in doctree.findall(nodes.section):
-            for stem in [names[place] for place in section["ids"] if place in names]:
-                for i, item in enumerate(_items(section), 1):
-                    _link(app, item, f"solution-{stem}-{i}", f"exercise-{stem}-{i}", "↑ exercise")
-    elif path.suffix == ".ipynb" and shown:
-        titles = [title for title in doctree.findall(nodes.title) if title.astext() == "Exercises"]
-        for i, item in enumerate([item for title in titles for item in _items(title.parent)], 1):
-            _link(app, item, f"exercise-{path.stem}-{i}", f"solution-{path.stem}-{i}", "Solution")
+    """Link exercises and solutions; a link to one that is missing fails the strict build."""
+    path = Path(app.env.doc2path(app.env.docname))
+    if not app.config.exercise_solutions:
+        return
+    if app.env.docname == PAGE:
+        _link_solutions(app, doctree)
+    elif path.suffix == ".ipynb":
+        _link_exercises(app, doctree, path.stem)
+
+
+def _link_solutions(app: Any, doctree: nodes.document) -> None:
+    """Link each solution of the page of solutions to its exercise."""
+    stems = {}
+    for name in chapters(app):
+        stem = Path(name).name
+        stems[nodes.make_id(f"solutions-{stem}")] = stem
+    for section in doctree.findall(nodes.section):
+        for stem in [stems[place] for place in section["ids"] if place in stems]:
+            for i, item in enumerate(_items(section), 1):
+                _link(app, item, f"solution-{stem}-{i}", f"exercise-{stem}-{i}", "↑ exercise")
+
+
+def _link_exercises(app: Any, doctree: nodes.document, stem: str) -> None:
+    """Link each exercise of a chapter to its solution."""
+    items: list[nodes.list_item] = []
+    for title in doctree.findall(nodes.title):
+        if title.astext() == "Exercises":
+            items += _items(title.parent)
+    for i, item in enumerate(items, 1):
+        _link(app, item, f"exercise-{stem}-{i}", f"solution-{stem}-{i}", "Solution")
 
 
 def setup(app: Any) -> dict[str, bool]:

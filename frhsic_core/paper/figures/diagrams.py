@@ -69,13 +69,12 @@ def draw_two_routes(
     options: dict[str, Any] = {
         "origin": "lower",
         "aspect": "auto",
-        "cmap": "Blues",
         "extent": [low, high, youngest, oldest],
         "vmax": joint.max(),
     }
-    joint_axis.imshow(joint.T, **options)
+    joint_axis.imshow(joint.T, cmap="Blues", **options)
     joint_axis.set(title="Joint route:\nthe joint of (Z, S) …", xlabel="Z")
-    product_axis.imshow(product.T, **options)
+    product_axis.imshow(product.T, cmap="Blues", **options)
     product_axis.set(title="… against\nthe product", xlabel="Z")
     for axis in axes:
         axis.title.set_fontsize(9)

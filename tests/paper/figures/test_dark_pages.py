@@ -11,12 +11,18 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 def functions_with_a_color_scale() -> set[str]:
-    """Return the functions of the paper that draw a map of colors."""
+    """Return the functions of the paper that draw a map of colors, themselves or by a helper."""
     found = set()
     for path in (ROOT / "frhsic_core" / "paper").rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.FunctionDef) and "cmap=" in ast.unparse(node):
-                found.add(f"{path.stem}.{node.name}")
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+        sources = {node.name: ast.unparse(node) for node in functions}
+        scaled = {name for name, source in sources.items() if "cmap=" in source}
+        helpers = {name for name in scaled if name.startswith("_")}
+        for name, source in sources.items():
+            if any(f"{helper}(" in source for helper in helpers):
+                scaled.add(name)
+        found |= {f"{path.stem}.{name}" for name in scaled}
     return found
 
 
