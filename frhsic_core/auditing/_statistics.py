@@ -83,8 +83,8 @@ def group_table(f: Array, s: Array, curve: Curve, *, weight: Array | None = None
     Returns
     -------
     DataFrame
-        A row for each group, fewer than four where values are tied: ``start`` and ``end``, the
-        smallest and largest S; ``rows``; ``means``, the mean score with the interval ``low`` to
+        A row for each group, fewer than four where values are tied, but at least two: ``start``
+        and ``end``, the smallest and largest S; ``rows``; ``means``, the mean score with the interval ``low`` to
         ``high`` for this group; and ``inside``, the largest certain difference along the curve
         *within* the group, which the table hides.
 
@@ -123,7 +123,13 @@ def group_table(f: Array, s: Array, curve: Curve, *, weight: Array | None = None
 
 
 def _quantile_groups(s: Array, weight: Array | None) -> NDArray[np.intp]:
-    """Return the number of the group of each row; the groups have about equal weight."""
+    """Return the number of the group of each row; the groups have about equal weight, and are at least two.
+
+    Few values are a group each: quantiles would join them, and one group alone has an impact ratio of one.
+    """
+    values, group_of_value = np.unique(s, return_inverse=True)
+    if len(values) <= GROUPS:
+        return group_of_value
     shares = np.linspace(0.0, 1.0, GROUPS + 1)[1:-1]
     if weight is None:
         edges = np.quantile(s, shares)
@@ -131,7 +137,13 @@ def _quantile_groups(s: Array, weight: Array | None) -> NDArray[np.intp]:
         order = np.argsort(s)
         below = np.cumsum(weight[order])
         edges = s[order][np.searchsorted(below, shares * below[-1])]
-    edges = np.unique(edges[edges > s.min()])
+    inner = (edges > values[0]) & (edges < values[-1])
+    if inner.any():
+        edges = np.unique(edges[inner])
+    elif edges[0] == values[0]:  # most rows have the smallest value
+        edges = values[:1]
+    else:
+        edges = values[-2:-1]
     group = np.searchsorted(edges, s, side="left")
     return np.unique(group, return_inverse=True)[1]
 
