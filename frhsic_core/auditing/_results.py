@@ -152,9 +152,9 @@ class AttributeAudit:
         return f"{self.value_name(first)} to {self.value_name(last)}"
 
     def group_names(self, groups: pd.DataFrame) -> list[str]:
-        """Return the range of each group of a table."""
+        """Return the range of each group of a table, or its one value."""
         ends = zip(groups.start, groups.end, strict=True)
-        return [f"{self.value_name(a)} to {self.value_name(b)}" for a, b in ends]
+        return [self.range_name(first, last) for first, last in ends]
 
     def selection_rates(self) -> list[tuple[str, float]]:
         """Return the groups, or the categories, with the share of people who are selected."""

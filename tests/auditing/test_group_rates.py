@@ -79,4 +79,5 @@ def test_a_gate_fails_for_an_attribute_of_zeros_and_ones() -> None:
     found = audit(score, sensitive_features=gender, threshold=0.5)
     numbers = found.attributes[0].numbers
     assert numbers["impact_ratio_groups"].value == pytest.approx(ratio)
+    assert "of the people with sensitive 0 are selected" in str(found)
     assert found.check("impact_gap=0.2")[0].outcome == "above"
