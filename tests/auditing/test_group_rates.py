@@ -66,7 +66,7 @@ def test_few_values_are_never_one_group(name: str, weighted: bool) -> None:
     table = group_table(chosen, s, gdp_curve(chosen, s), weight=weight)
     assert len(table) >= 2
     assert table.rows.sum() == len(s)
-    assert table.means.min() < 0.5 * table.means.max()
+    assert table.means.min() < 0.9 * table.means.max()
 
 
 def test_a_gate_fails_for_an_attribute_of_zeros_and_ones() -> None:
