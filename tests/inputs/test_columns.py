@@ -268,3 +268,28 @@ def test_numbers_whose_squares_are_zero_are_refused() -> None:
         with pytest.raises(ValueError, match=r"'s' has no value above .* choose another unit"):
             read(AGES * unit)
     assert read(np.zeros(60)).values.max() == 0.0
+
+
+def test_moments_of_numpy_in_a_list() -> None:
+    day = np.timedelta64(1, "D")
+    assert read([day, None, 3 * day]).values[[0, 2]].tolist() == [1.0, 3.0]
+    found = read([np.datetime64("1970-01-01"), None, np.datetime64("1972-01-01")])
+    np.testing.assert_allclose(found.values[[0, 2]], [1970.0, 1970.0 + 730 / 365.2425])
+
+
+def test_ordered_words_are_labels_in_their_order() -> None:
+    levels = ["low", "middle", "high"]
+    column = read(pd.Series(pd.Categorical(levels * 3, levels, ordered=True)))
+    assert (column.labels, column.categories) == (True, tuple(levels))
+    assert column.values.tolist() == [0.0, 1.0, 2.0] * 3
+
+
+def test_a_few_categories_of_one_person_are_no_identifier() -> None:
+    given = [f"town {row % 8}" for row in range(40)] + ["village", "hamlet"]
+    assert len(read(given).categories) == 10
+
+
+def test_the_name_that_occurs_twice_is_named() -> None:
+    table = pd.DataFrame(np.zeros((3, 3)), columns=["a", "b", "b"])
+    with pytest.raises(ValueError, match="two columns named 'b'"):
+        as_columns(table, argument="s", default="s", categorical=True)

@@ -154,6 +154,15 @@ def test_quantiles_with_weights_are_those_of_repeated_values() -> None:
     )
 
 
+def test_the_scale_where_half_of_the_values_are_equal() -> None:
+    """Twice the standard deviation, which counts from the mean, also with weights and far from zero."""
+    x = np.array([5.0] * 6 + [9.0, 13.0])
+    assert quantiles(x, (0.25, 0.75)).tolist() == [5.0, 5.0]
+    _, scale = fit_scaling(x[:, None], np.array([1.0] * 7 + [0.0]))
+    assert scale.item() == pytest.approx(2.0 * np.sqrt(np.average((x[:7] - 39 / 7) ** 2)))
+    assert quantiles(np.arange(4.0), (0.25, 0.5, 0.75)).tolist() == [0.0, 1.0, 2.0]
+
+
 def test_robust_scaling() -> None:
     """A wrong value moves the others little; a rare column and a constant one stay finite."""
     rng = np.random.default_rng(0)
