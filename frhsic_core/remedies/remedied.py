@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from frhsic_core._arrays import ArrayLike
 from frhsic_core._choices import one_of
@@ -80,7 +80,7 @@ class RemediedModel(BaseEstimator):
             raise ValueError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None."
             )
-        return np.asarray(column_or_1d(y, warn=True))
+        return np.asarray(validate_data(self, y=y))
 
     def _keep(self, people: People) -> None:
         """Keep what predictions need to know of the target."""
