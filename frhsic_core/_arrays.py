@@ -15,17 +15,26 @@ import dataclasses
 import functools
 import inspect
 import math
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from numbers import Integral
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
-import torch
-from torch import Tensor
-from torch.autograd.function import once_differentiable
 
+from frhsic_core.backend import (
+    Array,
+    Draws,
+    TorchDraws,
+    as_words,
+    finfo,
+    gradient_wanted,
+    is_tensor,
+    is_torch,
+    xp,
+)
 from frhsic_core.inputs.arrays import (
     ArrayLike,
     complex_numbers,
@@ -36,6 +45,10 @@ from frhsic_core.inputs.arrays import (
 from frhsic_core.inputs.rows import RowLabelWarning as RowLabelWarning
 from frhsic_core.inputs.rows import require_same_rows
 from frhsic_core.inputs.rows import warn_caller as warn_caller
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
 
 RandomState = Any  # None, a whole number, numpy.random.Generator or RandomState, or torch.Generator
 # Above this many rows two dense float64 Gram matrices pass a quarter of a gigabyte: go block by
@@ -55,23 +68,42 @@ def as_generator(random_state: RandomState) -> torch.Generator | None:
 
     Examples
     --------
+    >>> import torch
     >>> torch.randint(100, (3,), generator=as_generator(0))
     tensor([44, 39, 33])
     """
+    import torch
+
     if random_state is None or isinstance(random_state, torch.Generator):
         return random_state
+    return torch.Generator().manual_seed(_seed_of(random_state))
+
+
+def as_draws(random_state: RandomState, *, like: Any) -> Draws | TorchDraws:
+    """Return the random numbers that ``random_state`` stands for, placed beside ``like``; None is zero."""
+    if hasattr(random_state, "manual_seed"):  # a generator of torch
+        return TorchDraws(random_state, like=like)
+    seed = 0 if random_state is None else _seed_of(random_state)
+    if is_torch(like):
+        import torch
+
+        device = like.device if random_state is None else "cpu"
+        return TorchDraws(torch.Generator(device=device).manual_seed(seed), like=like)
+    return Draws(seed)
+
+
+def _seed_of(random_state: RandomState) -> int:
+    """Return the seed that a whole number or a generator of NumPy stands for."""
     if isinstance(random_state, Integral) and not isinstance(random_state, bool):
-        seed = int(random_state)
-    elif isinstance(random_state, np.random.Generator):
-        seed = int(random_state.integers(2**62))
-    elif isinstance(random_state, np.random.RandomState):
-        seed = int(random_state.randint(2**31 - 1))
-    else:
-        raise TypeError(
-            f"random_state is {random_state!r}: give a whole number (the result is then repeatable), a NumPy or torch "
-            "generator, or None."
-        )
-    return torch.Generator().manual_seed(seed)
+        return int(random_state)
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(2**62))
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(2**31 - 1))
+    raise TypeError(
+        f"random_state is {random_state!r}: give a whole number (the result is then repeatable), a "
+        "NumPy or torch generator, or None."
+    )
 
 
 def fix_signs(vectors: Tensor) -> Tensor:
@@ -83,13 +115,14 @@ def fix_signs(vectors: Tensor) -> Tensor:
 
     Examples
     --------
+    >>> import torch
     >>> fix_signs(torch.tensor([[-0.8, 0.6], [0.6, 0.8]]))
     tensor([[ 0.8000,  0.6000],
             [-0.6000,  0.8000]])
     """
     size = vectors.abs()
     first = (size >= (1.0 - 1e-6) * size.amax(-2, keepdim=True)).int().argmax(-2, keepdim=True)
-    return torch.where(vectors.gather(-2, first) < 0, -vectors, vectors)
+    return xp.where(vectors.gather(-2, first) < 0, -vectors, vectors)
 
 
 # What users of other packages type, and the answer.
@@ -113,6 +146,7 @@ def same_kind(function: Function) -> Function:
 
     Examples
     --------
+    >>> import torch
     >>> double = same_kind(lambda x: 2 * as_tensor(x).sum())
     >>> double([1, 2]), double(torch.ones(3))
     (6.0, tensor(6.))
@@ -129,15 +163,17 @@ def same_kind(function: Function) -> Function:
                 else _OTHER_WORDS[word].format(function.__name__)
             )
             raise TypeError(f"{function.__name__} takes no {word}: {answer}")
-        result = function(*args, **options)
-        samples = (*args, *(options[name] for name in ("z", "s", "x") if name in options))
-        return result if any(isinstance(sample, Tensor) for sample in samples) else _plain(result)
+        samples = [*args, *(options[name] for name in ("z", "s", "x") if name in options)]
+        if any(is_tensor(sample) for sample in samples):
+            return function(*args, **options)
+        with np.errstate(all="ignore"):  # as torch does; what leaves the range is an error below
+            return _plain(function(*args, **options))
 
     return cast(Function, public)
 
 
 def _plain(result: Any) -> Any:
-    if isinstance(result, Tensor):
+    if is_tensor(result):
         return result.item() if result.ndim == 0 else result.detach().cpu().numpy()
     if dataclasses.is_dataclass(result) and not isinstance(result, type):
         plain = {
@@ -157,6 +193,12 @@ def as_seed(random_state: RandomState) -> int:
     """
     if isinstance(random_state, Integral) and not isinstance(random_state, bool):
         return int(random_state)
+    if isinstance(random_state, np.random.Generator | np.random.RandomState):
+        return Draws(_seed_of(random_state)).below(2**31 - 1)
+    if random_state is None and "torch" not in sys.modules:
+        return int(np.random.default_rng().integers(2**31 - 1))
+    import torch
+
     generator = as_generator(random_state)
     return int(
         torch.randint(2**31 - 1, (), generator=generator, device=getattr(generator, "device", None))
@@ -176,18 +218,41 @@ def as_tensor(x: ArrayLike, *, name: str = "x") -> Tensor:
     >>> as_tensor([1, 2]).dtype
     torch.float64
     """
-    if isinstance(x, Tensor):
+    if is_torch(x):
         return _floating(x, name)
+    import torch
+
+    return torch.as_tensor(np.asarray(_as_words(x, name)))
+
+
+def as_numbers(x: ArrayLike, *, name: str, torch: bool = False) -> Tensor:
+    """Return a tensor as :func:`as_tensor` does, and anything else as an array of NumPy in float64.
+
+    ``torch`` makes everything a tensor.
+    """
+    if is_torch(x):
+        return _floating(x, name)
+    if torch:
+        return as_tensor(x, name=name)
+    return cast("Tensor", _as_words(x, name))
+
+
+def _as_words(x: ArrayLike, name: str) -> Array:
+    """Read an array, a list, a column or a table as numbers in float64."""
+    if isinstance(x, Array):
+        return x.double()
     if is_plain(x):
         require_exact(x, name)
-        return torch.as_tensor(np.array(x, dtype=np.float64))
+        return as_words(np.array(x, dtype=np.float64))
     from frhsic_core.inputs.columns import read_sample  # imports pandas, which few calls need
 
-    return torch.as_tensor(read_sample(x, name=name, words=False)[0])
+    return as_words(read_sample(x, name=name, words=False)[0])
 
 
 def _floating(x: Tensor, name: str) -> Tensor:
     """Return a tensor in float32 if it is in half precision, and in float64 if it is not floating."""
+    import torch
+
     if x.layout is not torch.strided:
         raise TypeError(sparse_tensor(name))
     if x.is_complex():
@@ -204,11 +269,11 @@ def _require_finite(x: Tensor, name: str) -> None:
     if x.numel() == 0:
         return
     # One pass and one wait for the device: NaN and infinities are passed on to the largest value.
-    largest = float(torch.linalg.vector_norm(x.detach(), math.inf))
+    largest = float(xp.vector_norm(x.detach(), math.inf))
     if not math.isfinite(largest):
-        bad = int((~torch.isfinite(x)).sum())
+        bad = int((~xp.isfinite(x)).sum())
         raise ValueError(f"{name} has {bad} NaN or infinite values: drop those rows first.")
-    limits = torch.finfo(x.dtype)
+    limits = finfo(x)
     if largest > limits.max / (4 * x.shape[-1] * (x.shape[-2] if x.ndim > 1 else 1)):
         raise ValueError(
             f"{name} has values up to {largest:.1e}, too large for {x.dtype}: divide {name} by a constant first."
@@ -228,17 +293,18 @@ def binary_scale(x: Tensor, *, dim: int | tuple[int, ...] = (-2, -1)) -> Tensor:
 
     Examples
     --------
+    >>> import torch
     >>> binary_scale(torch.tensor([[3.0], [-5.0]])).item()
     4.0
     """
     largest = x.detach().abs().amax(dim, keepdim=True)
-    mantissa, _ = torch.frexp(largest)
-    return torch.where(largest > 0, largest / (2.0 * mantissa), torch.ones_like(largest))
+    mantissa, _ = xp.frexp(largest)
+    return xp.where(largest > 0, largest / (2.0 * mantissa), xp.ones_like(largest))
 
 
 def require_value(value: Tensor, name: str) -> Tensor:
     """Return ``value`` if it is finite; raise an error that names the statistic otherwise."""
-    if not bool(torch.isfinite(value.detach()).all()):
+    if not bool(xp.isfinite(value.detach()).all()):
         raise ValueError(
             f"{name} leaves the range of {value.dtype}: the values are too large. Divide them by a constant, or use "
             "kernels with bandwidths of their size, as the defaults have."
@@ -247,9 +313,14 @@ def require_value(value: Tensor, name: str) -> Tensor:
 
 
 def as_sample(
-    x: ArrayLike, *, name: str = "z", min_rows: int = 1, check_finite: bool = True
+    x: ArrayLike,
+    *,
+    name: str = "z",
+    min_rows: int = 1,
+    check_finite: bool = True,
+    torch: bool = False,
 ) -> Tensor:
-    """Return ``x`` as a ``(..., n, d)`` floating tensor with at least ``min_rows`` rows and no NaN.
+    """Return ``x`` as a ``(..., n, d)`` tensor, or array, with at least ``min_rows`` rows and no NaN.
 
     Parameters
     ----------
@@ -260,10 +331,11 @@ def as_sample(
     min_rows : int
         Fewer rows than this are an error.
     check_finite : bool
-        Whether to look for NaN, which reads every value and waits for a GPU; training loops switch
-        it off.
+        Whether to look for NaN, which reads every value and waits for a GPU; training loops switch it off.
+    torch : bool
+        Return a tensor whatever ``x`` is; otherwise only a tensor becomes one.
     """
-    x = as_tensor(x, name=name)
+    x = as_numbers(x, name=name, torch=torch)
     if x.ndim == 0:
         raise ValueError(
             f"{name} is a single number: pass one row per sample, shape (n, d) or (n,)."
@@ -279,17 +351,32 @@ def as_sample(
     return x
 
 
-def spaced_rows(n: int, count: int, device: torch.device | None = None) -> Tensor:
-    """Return ``count`` evenly spaced rows of n, or all of them; the same on each device."""
-    return torch.linspace(0, n - 1, min(n, count), dtype=torch.float64).round().long().to(device)
+def spaced_rows(n: int, count: int, device: Any = None, *, like: Any = None) -> Tensor:
+    """Return ``count`` evenly spaced rows of n, or all of them; the same on each device.
+
+    They are a tensor if a device or a tensor ``like`` is given, and an array otherwise.
+    """
+    rows = as_words(_evenly_spaced(n - 1, min(n, count)).round().astype(np.int64))
+    if device is None and not is_torch(like):
+        return cast("Tensor", rows)
+    import torch
+
+    return torch.as_tensor(rows.numpy(), device=like.device if device is None else device)
 
 
-def batch_shape(*tensors: Tensor, last: int = 2) -> torch.Size:
+def _evenly_spaced(last: int, count: int) -> np.ndarray:
+    """Return numbers from 0 to ``last``, from both ends, so that they are symmetric to the last bit."""
+    step = last / max(count - 1, 1)
+    place = np.arange(count)
+    return np.where(2 * place < count, step * place, last - step * (count - 1 - place))
+
+
+def batch_shape(*tensors: Tensor, last: int = 2) -> tuple[int, ...]:
     """Return the common batch shape of tensors such as ``(..., n, d)``: all but their ``last`` dimensions.
 
     By NumPy: ``torch.broadcast_shapes`` imports a computer algebra system when it is called.
     """
-    return torch.Size(np.broadcast_shapes(*(x.shape[: x.ndim - last] for x in tensors)))
+    return np.broadcast_shapes(*(x.shape[: x.ndim - last] for x in tensors))
 
 
 def as_pair(
@@ -299,13 +386,14 @@ def as_pair(
     names: tuple[str, str] = ("z", "s"),
     min_rows: int = 1,
     check_finite: bool = True,
+    torch: bool = False,
 ) -> tuple[Tensor, Tensor]:
     """Return ``z`` as ``(..., n, d)`` and ``s`` as ``(..., n, p)`` with equal n, one dtype and one device.
 
-    ``s`` may leave out its last dimension. Rows are matched by position; two pandas objects whose
-    labels contradict that are an error (:func:`require_same_rows`). Both get the wider dtype of the
-    two, so that no column loses digits to its partner. If only one of the two is a tensor, it
-    decides the device.
+    ``s`` may leave out its last dimension. Rows are matched by position; two pandas objects whose labels contradict
+    that are an error (:func:`require_same_rows`). Both get the wider dtype of the two, so that no
+    column loses digits to its partner. If only one of the two is a tensor, it decides the device.
+    Two samples that are no tensors become arrays of NumPy, or, with ``torch``, tensors.
 
     Examples
     --------
@@ -314,14 +402,15 @@ def as_pair(
     ((2, 2), (2, 1))
     """
     require_same_rows(z, s, names=names)
-    z_is_tensor = isinstance(z, Tensor)
-    s_is_tensor = isinstance(s, Tensor)
-    z = as_sample(z, name=names[0], min_rows=min_rows, check_finite=False)
-    s = as_tensor(s, name=names[1])
+    z_is_tensor = is_torch(z)
+    s_is_tensor = is_torch(s)
+    torch = torch or z_is_tensor or s_is_tensor
+    z = as_sample(z, name=names[0], min_rows=min_rows, check_finite=False, torch=torch)
+    s = as_numbers(s, name=names[1], torch=torch)
     n = z.shape[-2]
     if s.ndim == z.ndim - 1 and s.shape[-1:] == (n,) and s.shape[:-1] == z.shape[:-2]:
         s = s.unsqueeze(-1)
-    s = as_sample(s, name=names[1], min_rows=0, check_finite=False)
+    s = as_sample(s, name=names[1], min_rows=0, check_finite=False, torch=torch)
     if s.shape[-2] != n:
         raise ValueError(
             f"{names[1]} has {s.shape[-2]} rows but {names[0]} has {n}: both need one row per sample."
@@ -337,16 +426,31 @@ def as_pair(
         raise ValueError(
             f"{names[0]} is on {z.device} and {names[1]} on {s.device}: move both to one device."
         )
-    device = z.device if z_is_tensor else s.device
-    wide = torch.promote_types(z.dtype, s.dtype)
-    if device.type == "mps":  # Apple's GPUs have no float64
-        wide = torch.float32
-    z = z.to(device=device, dtype=wide)
-    s = s.to(device=device, dtype=wide)
+    if torch:
+        z, s = _alike(z, s, z.device if z_is_tensor else s.device)
     if check_finite:
         _require_finite(z, names[0])
         _require_finite(s, names[1])
     return z, s
+
+
+def _alike(z: Tensor, s: Tensor, device: Any) -> tuple[Tensor, Tensor]:
+    """Return two tensors on one device, in the wider dtype of both."""
+    import torch
+
+    wide = torch.promote_types(z.dtype, s.dtype)
+    if device.type == "mps":  # Apple's GPUs have no float64
+        wide = torch.float32
+    return z.to(device=device, dtype=wide), s.to(device=device, dtype=wide)
+
+
+def beside(x: ArrayLike, like: Tensor, *, name: str) -> Tensor:
+    """Return numbers as a tensor on the device of ``like`` and in its dtype, or as an array if it is one."""
+    if is_torch(like):
+        return as_tensor(x, name=name).to(dtype=like.dtype, device=like.device)
+    if is_torch(x):
+        x = x.detach().cpu().double().numpy()
+    return as_numbers(x, name=name)
 
 
 def row_weights(
@@ -362,7 +466,7 @@ def row_weights(
     n = z.shape[-2]
     weights = z.new_ones(())
     if sample_weight is not None:
-        weights = as_tensor(sample_weight, name="sample_weight").to(dtype=z.dtype, device=z.device)
+        weights = beside(sample_weight, z, name="sample_weight")
         if weights.ndim == 0 or weights.shape[-1] != n:
             raise ValueError(
                 f"sample_weight has shape {tuple(weights.shape)}: one weight for each row is needed."
@@ -374,8 +478,10 @@ def row_weights(
                     "sample_weight has negative values: weights must be zero or positive."
                 )
     if mask is not None:
-        kept = mask if isinstance(mask, Tensor) else as_tensor(mask, name="mask")
-        if kept.dtype != torch.bool and not bool(((kept == 0) | (kept == 1)).all()):
+        kept = mask if is_torch(mask) and is_torch(z) else beside(mask, z, name="mask")
+        # A mask of booleans is not looked at: a training step does not wait for its values.
+        booleans = str(kept.dtype) == "torch.bool"
+        if not booleans and not bool(((kept == 0) | (kept == 1)).all()):
             raise ValueError(
                 "mask has values other than 0 and 1: pass booleans, True for the rows to keep."
             )
@@ -392,7 +498,7 @@ def row_weights(
             else "mask keeps no row with a positive weight"
         )
         raise ValueError(f"{what}: at least one is needed in every batch element.")
-    return weights / torch.where(total > 0, total, torch.ones_like(total))
+    return weights / xp.where(total > 0, total, xp.ones_like(total))
 
 
 def read_mixed(s: ArrayLike, *, name: str = "s") -> tuple[ArrayLike, tuple[int, ...]]:
@@ -407,7 +513,7 @@ def read_mixed(s: ArrayLike, *, name: str = "s") -> tuple[ArrayLike, tuple[int, 
     >>> table.to_numpy().tolist(), places
     ([[30.0, 0.0], [40.0, 1.0]], (1,))
     """
-    if isinstance(s, Tensor) or is_plain(s):
+    if is_torch(s) or is_plain(s):
         return s, ()
     from frhsic_core.inputs.columns import read_sample  # imports pandas, which few calls need
 
@@ -419,34 +525,6 @@ def read_mixed(s: ArrayLike, *, name: str = "s") -> tuple[ArrayLike, tuple[int, 
     return pd.DataFrame(values, index=s.index), places  # rows are matched with those of z
 
 
-class _Recomputed(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, function: Callable[..., Any], *inputs: Tensor) -> Any:
-        ctx.function = function
-        ctx.save_for_backward(*inputs)
-        return function(*inputs)
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
-        needed = ctx.needs_input_grad[1:]
-        inputs = [
-            x.detach().requires_grad_(need)
-            for x, need in zip(ctx.saved_tensors, needed, strict=True)
-        ]
-        with torch.enable_grad():
-            # One number: gradients of several outputs import a computer algebra system when they
-            # are asked for first.
-            total = sum(
-                (value * grad).sum()
-                for value, grad in zip(ctx.function(*inputs), grads, strict=True)
-            )
-        found = iter(
-            torch.autograd.grad(total, [x for x in inputs if x.requires_grad], allow_unused=True)
-        )
-        return None, *(next(found) if need else None for need in needed)
-
-
 def recomputed(function: Callable[..., tuple[Tensor, ...]], *inputs: Tensor) -> tuple[Tensor, ...]:
     """Return ``function(*inputs)``, a tuple of tensors that is computed again in the backward pass.
 
@@ -455,17 +533,24 @@ def recomputed(function: Callable[..., tuple[Tensor, ...]], *inputs: Tensor) -> 
 
     Examples
     --------
+    >>> import torch
     >>> x = torch.tensor(3.0, requires_grad=True)
     >>> recomputed(lambda x: (x * x,), x)[0].backward()
     >>> x.grad
     tensor(6.)
     """
-    return _Recomputed.apply(function, *inputs)
+    if not gradient_wanted(*inputs):
+        return function(*inputs)
+    from frhsic_core.gradients import Recomputed
+
+    return Recomputed.apply(function, *inputs)
 
 
 def free_memory(device: torch.device) -> float:
     """Return the number of bytes that can still be allocated on ``device``; infinity where nothing is known."""
     if device.type == "cuda":
+        import torch
+
         cached = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
         return float(torch.cuda.mem_get_info(device)[0] + cached)
     found = [math.inf]
@@ -510,6 +595,7 @@ def require_memory(
 
     Examples
     --------
+    >>> import torch
     >>> require_memory(torch.zeros(3), 10**9, copies=2, advice="Pass fewer rows.")  # doctest: +ELLIPSIS
     Traceback (most recent call last): MemoryError: 1,000,000,000 rows need ... GiB, but ... GiB are
     free: about ... rows fit. Pass fewer rows.

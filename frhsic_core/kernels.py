@@ -9,19 +9,18 @@ from __future__ import annotations
 
 import math
 import operator
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from frhsic_core._arrays import (
     ArrayLike,
     as_sample,
-    as_tensor,
+    beside,
     binary_scale,
     recomputed,
     require_memory,
@@ -29,10 +28,14 @@ from frhsic_core._arrays import (
     spaced_rows,
 )
 from frhsic_core._choices import one_of
+from frhsic_core.backend import finfo, is_tensor, is_torch, xp
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 _MANY_ROWS = 200  # from here on a median of selected pairs takes less time than one of all pairs
 # What rounding may do to a squared distance near one; beyond it the expansion is not used.
-_ROUNDING = {torch.float32: 1e-4, torch.float64: 1e-11}
+_ROUNDING = {4: 1e-4, 8: 1e-11}  # by the bytes of a number
 
 
 def squared_distances(x: Tensor, y: Tensor | None = None) -> Tensor:
@@ -49,6 +52,7 @@ def squared_distances(x: Tensor, y: Tensor | None = None) -> Tensor:
 
     Examples
     --------
+    >>> import torch
     >>> squared_distances(torch.tensor([[0.0], [3.0]]))
     tensor([[0., 9.],
             [9., 0.]])
@@ -70,19 +74,26 @@ def loses_digits(x: Tensor, y: Tensor | None = None) -> bool:
     """
     if x.is_meta:
         return False
-    if x.is_cuda and (x.requires_grad or torch.cuda.is_current_stream_capturing()):
+    if x.is_cuda and (x.requires_grad or is_captured()):
         return False
     x = x.detach()
     shift = x.mean(-2, keepdim=True)
     rows = (x,) if y is None else (x, y.detach())
-    limits = torch.finfo(x.dtype)
+    limits = finfo(x)
     for part in rows:
         if part.numel() == 0:
             continue
         squares = (part - shift).square().sum(-1)
-        if not float(squares.amax()) * limits.eps <= _ROUNDING[x.dtype]:
+        if not float(squares.amax()) * limits.eps <= _ROUNDING[x.element_size()]:
             return True
     return False
+
+
+def is_captured() -> bool:
+    """Return whether a CUDA graph is being captured, in which nothing can wait for the device."""
+    import torch
+
+    return torch.cuda.is_current_stream_capturing()
 
 
 def _squared_differences(x: Tensor, y: Tensor) -> Tensor:
@@ -119,8 +130,8 @@ def euclidean_distances(x: Tensor, y: Tensor | None = None) -> Tensor:
     y = x if y is None else y
     if x.shape[-1] == 1:  # one column: a tenth of the time of cdist, on a GPU a fiftieth
         return (x - y.mT).abs()
-    unit = torch.maximum(binary_scale(x), binary_scale(y))
-    return torch.cdist(x / unit, y / unit, compute_mode="donot_use_mm_for_euclid_dist") * unit
+    unit = xp.maximum(binary_scale(x), binary_scale(y))
+    return xp.distances(x / unit, y / unit) * unit
 
 
 @same_kind
@@ -155,9 +166,7 @@ def median_bandwidth(x: ArrayLike, *, max_points: int | None = 1000) -> Tensor:
         raise ValueError(
             f"max_points is {max_points}: at least 2 rows are needed for one distance."
         )
-    return median_distance(
-        as_sample(as_tensor(x, name="x").detach(), name="x"), max_points=max_points
-    )
+    return median_distance(as_sample(x, name="x"), max_points=max_points)
 
 
 def median_distance(x: Tensor, *, max_points: int | None = 1000, power: int = 2) -> Tensor:
@@ -166,18 +175,19 @@ def median_distance(x: Tensor, *, max_points: int | None = 1000, power: int = 2)
     if x.shape[-2] < 2:
         return x.new_ones(x.shape[:-2])
     if max_points is not None and x.shape[-2] > max_points:
-        x = x.index_select(-2, spaced_rows(x.shape[-2], max_points, x.device))
+        x = x.index_select(-2, spaced_rows(x.shape[-2], max_points, like=x))
     if (
         x.ndim > 2 and x.shape[-2] >= _MANY_ROWS and x.device.type == "cpu"
     ):  # each alone has a faster way
         each = [median_distance(part, max_points=None, power=power) for part in x.flatten(0, -3)]
-        return torch.stack(each).view(x.shape[:-2])
+        return xp.stack(each).reshape(x.shape[:-2])
     unit = binary_scale(x)
     x = x / unit
     if x.shape[1:] == (1,) and x.device.type == "cpu":
-        median, mean = x.new_tensor(_median_of_column(np.sort(x[:, 0].double().numpy())))
+        middle = _median_of_column(np.sort(x[:, 0].double().numpy()))
+        median, mean = x.new_tensor(middle).unbind()
     else:
-        batch, copies = x.shape[:-2].numel(), 4 if x.ndim > 2 else 2
+        batch, copies = math.prod(x.shape[:-2]), 4 if x.ndim > 2 else 2
         advice = "Pass a kernel with a bandwidth, a smaller max_points or fewer batch elements."
         require_memory(x, x.shape[-2], batch=batch, copies=copies, advice=advice)
         quick = (
@@ -188,14 +198,11 @@ def median_distance(x: Tensor, *, max_points: int | None = 1000, power: int = 2)
         if quick is not None:
             median = mean = x.new_tensor(quick)  # far above zero, so that no mean is needed
         elif x.ndim == 2:
-            pairs = torch.pdist(x.double(), p=float(power))
+            pairs = xp.pair_distances(x.double(), float(power))
             median, mean = pairs.median().to(x.dtype), pairs.mean().to(x.dtype)
         else:
-            distances = torch.cdist(
-                x, x, p=float(power), compute_mode="donot_use_mm_for_euclid_dist"
-            )
-            median, mean = _median_of_pairs(distances, own=True)
-    return _usable(median, mean, unit=unit[..., 0, 0], smallest=torch.finfo(x.dtype).tiny)
+            median, mean = _median_of_pairs(xp.distances(x, x, float(power)), own=True)
+    return _usable(median, mean, unit=unit[..., 0, 0], smallest=finfo(x).tiny)
 
 
 def _median_of_column(x: NDArray[np.float64]) -> tuple[float, float]:
@@ -298,11 +305,9 @@ def batch_median(x: Tensor, max_points: int | None, *, exponents: Tensor | None 
             math.sqrt(max(pairs.median().item(), 0.0)) for pairs in squared.reshape(-1, half * half)
         ]
         if min(medians) > 1e-9:
-            return x.new_tensor(medians).view(x.shape[:-2])
+            return x.new_tensor(medians).reshape(x.shape[:-2])
     median, mean = _median_of_pairs(squared.clamp_min_(0.0).sqrt_(), own=max_points is None)
-    return _usable(
-        median, mean, unit=torch.ones_like(median), smallest=torch.finfo(x.dtype).tiny ** 0.25
-    )
+    return _usable(median, mean, unit=xp.ones_like(median), smallest=finfo(x).tiny ** 0.25)
 
 
 def _median_of_pairs(distances: Tensor, *, own: bool) -> tuple[Tensor, Tensor]:
@@ -314,15 +319,15 @@ def _median_of_pairs(distances: Tensor, *, own: bool) -> tuple[Tensor, Tensor]:
     if count < 1:
         return flat.sum(-1), flat.sum(-1)
     place = zeros + (2 * ((count // 2 - 1) // 2) + 1 if own else (count + 1) // 2)
-    return flat.kthvalue(place, dim=-1).values, flat.sum(-1) / count  # a selection, not a sort
+    return flat.kthvalue(place, -1).values, flat.sum(-1) / count  # a selection, not a sort
 
 
 def _usable(median: Tensor, mean: Tensor, *, unit: Tensor, smallest: float) -> Tensor:
     """Return the median in units of ``unit``, the mean where it is zero, and the stand-in of a constant sample."""
-    bandwidth = torch.where(median > smallest, median, mean)
+    bandwidth = xp.where(median > smallest, median, mean)
     # The mean of a constant sample is rounded: the stand-in must be far above that, and far below its square.
-    rounding = torch.finfo(median.dtype).eps ** 0.5 * unit
-    return torch.where(bandwidth > smallest, bandwidth * unit, rounding.clamp_min(1.0))
+    rounding = finfo(median).eps ** 0.5 * unit
+    return xp.where(bandwidth > smallest, bandwidth * unit, rounding.clamp_min(1.0))
 
 
 def exponential(exponent: Tensor) -> Tensor:
@@ -332,22 +337,21 @@ def exponential(exponent: Tensor) -> Tensor:
     that is spread over many bandwidths fills the Gram matrix with subnormal numbers, on which ``exp`` and matrix
     products are a hundred times slower. Exponents above zero are rounding. On a CPU exp2 is faster than exp by a third.
     """
-    lowest = 0.5 * math.log(torch.finfo(exponent.dtype).tiny)
+    lowest = 0.5 * math.log(finfo(exponent).tiny)
     if exponent.requires_grad:
-        return torch.exp(exponent.clamp(lowest, 0.0))
+        return exponent.clamp(lowest, 0.0).exp()
     exponent.clamp_(lowest, 0.0)
     return exponent.exp_() if exponent.is_cuda else exponent.mul_(math.log2(math.e)).exp2_()
 
 
 def half_squared_distances(u: Tensor) -> Tensor:
     """Return ``−|u_i − u_j|²/2`` for rows with mean zero, ``(..., n, n)``; exactly zero where two rows coincide."""
-    if u.device.type != "cpu" and u.dtype == torch.float32 and not u.requires_grad:
+    if u.device.type != "cpu" and u.element_size() == 4 and not u.requires_grad:
         # One pass instead of three, a product of [u, |u|², −½] and [u, −½, |u|²]; equal rows are zero up to rounding.
         square = (u * u).sum(-1, keepdim=True)
-        constant = torch.full_like(square, -0.5)
-        return (
-            torch.cat([u, square, constant], dim=-1) @ torch.cat([u, constant, square], dim=-1).mT
-        )
+        constant = xp.full_like(square, -0.5)
+        left = xp.cat([u, square, constant], dim=-1)
+        return left @ xp.cat([u, constant, square], dim=-1).mT
     inner = u @ u.mT.contiguous()  # on a CPU a copy of the thin matrix pays for itself
     # The diagonal of the product itself, so that u·u − |u|²/2 − |u|²/2 is exactly zero there.
     square = inner.diagonal(dim1=-2, dim2=-1).clone()
@@ -373,15 +377,17 @@ class _BandwidthKernel:
     def __post_init__(self) -> None:
         # Tensors are trusted: looking at their values would make a training step wait for the GPU.
         sigma = self.bandwidth
-        if not isinstance(sigma, Tensor) and not (math.isfinite(sigma) and sigma > 0):
+        if not is_tensor(sigma) and not (math.isfinite(sigma) and sigma > 0):
             raise ValueError(
                 f"bandwidth is {sigma}: it must be a positive number, such as median_bandwidth returns."
             )
 
     def _scale(self, like: Tensor) -> float | Tensor:
         """Return the bandwidth in a shape that divides a ``(..., n, m)`` matrix."""
-        if isinstance(self.bandwidth, Tensor):
+        if is_torch(self.bandwidth):
             return self.bandwidth.to(dtype=like.dtype, device=like.device)[..., None, None]
+        if is_tensor(self.bandwidth):
+            return beside(self.bandwidth, like, name="bandwidth")[..., None, None]
         return self.bandwidth
 
     def _exponents(self, x: Tensor, y: Tensor | None) -> Tensor:
@@ -425,6 +431,7 @@ class Gaussian(_BandwidthKernel):
 
     Examples
     --------
+    >>> import torch
     >>> Gaussian(1.0)(torch.tensor([[0.0], [1.0]])).round(decimals=4)
     tensor([[1.0000, 0.6065],
             [0.6065, 1.0000]])
@@ -449,6 +456,7 @@ class MultiScale(_BandwidthKernel):
 
     Examples
     --------
+    >>> import torch
     >>> scales = [Gaussian(factor)(torch.tensor([[0.0], [1.0]])) for factor in (2.0, 1.0, 0.5, 0.25)]
     >>> bool((MultiScale(1.0)(torch.tensor([[0.0], [1.0]])) - sum(scales) / 4).abs().max() < 1e-6)
     True
@@ -482,12 +490,12 @@ def multi_scale_grams(widest: Tensor, factors: tuple[float, ...] = (1.0,)) -> li
     What lies below the fourth root of twice the smallest number is raised to it, as in :func:`exponential`: its fourth
     power would be a subnormal number, which makes every later operation slow. The factor two is for rounding.
     """
-    lowest = (2.0 * torch.finfo(widest.dtype).tiny) ** 0.25
+    lowest = (2.0 * finfo(widest).tiny) ** 0.25
     totals = [widest] * len(factors)
     for finer in (1, 2, 3):
         widest = widest.clamp_min(lowest).square().square()
         totals = [
-            torch.add(total, widest, alpha=factor**finer)
+            xp.add(total, widest, alpha=factor**finer)
             for total, factor in zip(totals, factors, strict=True)
         ]
     return [0.25 * total for total in totals]
@@ -502,13 +510,14 @@ class Laplacian(_BandwidthKernel):
 
     Examples
     --------
+    >>> import torch
     >>> Laplacian(1.0)(torch.tensor([[0.0], [1.0]]))[0, 1].item() == torch.exp(torch.tensor(-1.0)).item()
     True
     """
 
     def __call__(self, x: Tensor, y: Tensor | None = None) -> Tensor:
         # cdist with p=1 has the gradient sign(x − y), zero at repeated rows.
-        distance = torch.cdist(x, x if y is None else y, p=1.0)
+        distance = xp.distances(x, x if y is None else y, 1.0)
         return exponential(-distance / self._scale(distance))
 
 
@@ -521,12 +530,13 @@ class InverseMultiquadric(_BandwidthKernel):
 
     Examples
     --------
+    >>> import torch
     >>> InverseMultiquadric(1.0)(torch.tensor([[0.0], [1.0]]))[0, 1].round(decimals=4)
     tensor(0.7071)
     """
 
     def __call__(self, x: Tensor, y: Tensor | None = None) -> Tensor:
-        return torch.rsqrt(1.0 - 2.0 * self._exponents(x, y).clamp_max(0.0))
+        return (1.0 - 2.0 * self._exponents(x, y).clamp_max(0.0)).rsqrt()
 
 
 @dataclass(frozen=True)
@@ -535,6 +545,7 @@ class Linear:
 
     Examples
     --------
+    >>> import torch
     >>> Linear()(torch.tensor([[1.0, 2.0]]))
     tensor([[5.]])
     """
@@ -552,6 +563,7 @@ class Distance:
 
     Examples
     --------
+    >>> import torch
     >>> Distance()(torch.tensor([[3.0], [1.0]]))
     tensor([[3., 1.],
             [1., 1.]])
@@ -559,7 +571,7 @@ class Distance:
 
     def __call__(self, x: Tensor, y: Tensor | None = None) -> Tensor:
         y = x if y is None else y
-        origin = torch.zeros_like(x[..., :1, :])
+        origin = xp.zeros_like(x[..., :1, :])
         norms = euclidean_distances(x, origin) + euclidean_distances(origin, y)
         return 0.5 * (norms - euclidean_distances(x, y))
 
@@ -573,6 +585,7 @@ class Product:
 
     Examples
     --------
+    >>> import torch
     >>> x = torch.tensor([[0.0, 0.0], [1.0, 2.0]])
     >>> Product([Gaussian(1.0), Gaussian(2.0)])(x)[0, 1].round(decimals=4)
     tensor(0.3679)
@@ -624,6 +637,7 @@ def bandwidths_of(kernel: Kernel) -> list[Tensor] | None:
 
     Examples
     --------
+    >>> import torch
     >>> bandwidths_of(Product([Gaussian(torch.tensor(2.0)), Gaussian(1.0), Categorical()]))
     [tensor(2.)]
     """
@@ -639,9 +653,22 @@ def bandwidths_of(kernel: Kernel) -> list[Tensor] | None:
     if kind not in KERNELS.values():
         return None
     bandwidth = getattr(kernel, "bandwidth", None)
-    if isinstance(bandwidth, Tensor):
+    if is_tensor(bandwidth):
         return [bandwidth]
     return []
+
+
+def needs_torch(kernel: Any) -> bool:
+    """Return whether a kernel needs tensors: its bandwidth is one, or a user may have written it for them.
+
+    A kernel of the user's own takes arrays if torch has not been imported: it cannot need it then.
+    """
+    if kernel is None or isinstance(kernel, str):
+        return False
+    known = bandwidths_of(kernel)
+    if known is None:
+        return "torch" in sys.modules
+    return any(is_torch(bandwidth) for bandwidth in known)
 
 
 def resolve_kernel(
@@ -669,6 +696,7 @@ def resolve_kernel(
 
     Examples
     --------
+    >>> import torch
     >>> resolve_kernel("laplacian", torch.tensor([[0.0], [1.0], [3.0]])).bandwidth.item()
     2.0
     """
@@ -747,7 +775,7 @@ def in_own_units(x: Tensor, kernel: Kernel | None) -> tuple[Tensor, Tensor]:
     Kernels with a bandwidth have no units: their sample stays as it is, and the factor is one. So
     it is for ``None``, a Gaussian kernel whose bandwidth is found later.
     """
-    unit = torch.ones_like(x[..., :1, :1])
+    unit = xp.ones_like(x[..., :1, :1])
     if isinstance(kernel, Linear | Distance):
         unit = binary_scale(x)
     factor = unit * unit if isinstance(kernel, Linear) else unit
@@ -764,7 +792,7 @@ def without_units(x: Tensor, kernel: Kernel) -> Tensor:
         return x / binary_scale(x)
     if isinstance(kernel, Product) and x.shape[-1] == len(kernel.factors):
         columns = zip(x.split(1, dim=-1), kernel.factors, strict=True)
-        return torch.cat([without_units(column, factor) for column, factor in columns], dim=-1)
+        return xp.cat([without_units(column, factor) for column, factor in columns], dim=-1)
     return x
 
 
@@ -777,6 +805,7 @@ class Categorical:
 
     Examples
     --------
+    >>> import torch
     >>> Categorical()(torch.tensor([[0.0], [1.0], [1.0]]))
     tensor([[1., 0., 0.],
             [0., 1., 1.],

@@ -15,8 +15,9 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "frhsic_core"
+BACKEND = {"backend", "gradients"}
 FACTS = {"_choices", "registry"}
-STATISTICS = {"inputs", "kernels", "_arrays", "_choices"}
+STATISTICS = {"inputs", "kernels", "_arrays", "_choices", *BACKEND}
 # Each top-level module or package, and the others that it may import.
 MAY_USE = {
     "_choices": set(),
@@ -24,9 +25,11 @@ MAY_USE = {
     "registry": set(),
     "_atomic_files": set(),
     "inputs": {"_choices"},
-    "_arrays": {"inputs", "_choices"},
-    "kernels": {"inputs", "_arrays", "_choices"},
-    "joint": STATISTICS,
+    "backend": set(),
+    "gradients": set(),
+    "_arrays": {"inputs", "_choices", *BACKEND},
+    "kernels": {"inputs", "_arrays", "_choices", *BACKEND},
+    "joint": {"_lazy", *STATISTICS},
     "conditional": STATISTICS,
     "laws": STATISTICS,
     "bounds": {"joint", *STATISTICS},

@@ -9,26 +9,28 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from frhsic_core._arrays import (
     ArrayLike,
     RandomState,
     as_pair,
     as_seed,
-    as_tensor,
+    beside,
     binary_scale,
     require_same_rows,
     same_kind,
 )
+from frhsic_core.backend import Draws, finfo, xp
 from frhsic_core.conditional import gdp
 from frhsic_core.joint.contraction import center, inverse_root, own_product, smallest_own
 from frhsic_core.joint.hsic import distance_correlation
 from frhsic_core.kernels import Gaussian, median_distance
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 BANDWIDTHS = (0.5, 1.0, 2.0)
 FOLDS = 5
@@ -90,7 +92,6 @@ class RepresentationAudit:
 
 
 @same_kind
-@torch.no_grad()
 def audit_representation(
     z: ArrayLike,
     s: ArrayLike,
@@ -134,6 +135,7 @@ def audit_representation(
 
     Examples
     --------
+    >>> import torch
     >>> generator = torch.Generator().manual_seed(0)
     >>> s = torch.randn(600, generator=generator, dtype=torch.float64)
     >>> z = torch.stack([s**2, torch.randn(600, generator=generator, dtype=torch.float64)], dim=-1)
@@ -145,9 +147,10 @@ def audit_representation(
         require_same_rows(other, predictions, names=(name, "predictions"))
     seed = as_seed(random_state)
     z, s = as_pair(z, s, min_rows=2 * FOLDS)
+    z, s = z.detach(), s.detach()
     constant = (s == s[..., :1, :]).all(-2).reshape(-1, s.shape[-1]).any(0)
     if bool(constant.any()):
-        which = int(constant.nonzero()[0])
+        which = int(constant.nonzero()[0, 0])
         raise ValueError(
             f"s is constant (column {which}): nothing can depend on it. Drop this column."
         )
@@ -164,16 +167,17 @@ def audit_representation(
     else:
         s = s.expand(*batch, *s.shape[-2:]).reshape(-1, n, s.shape[-1])
     z = z.reshape(-1, n, d)
-    keep = torch.linspace(0, n - 1, min(n, max_rows), device=z.device).round().long()
+    keep = xp.as_tensor(_some_rows(n, max_rows), like=z)
     parts: list[list[Tensor]] = []
-    for block in torch.arange(len(z)).split(chunk_size):
+    for first in range(0, max(len(z), 1), chunk_size):  # one block of a batch without models
+        block = slice(first, first + chunk_size)
         # The kernels of an attribute that all models share are computed once.
         sb = s if len(s) == 1 else s[block]
         values = _statistics(z[block], sb, keep, features=features, random_state=seed)
         parts.append([value.double().cpu() for value in values])
     found = []
     for column in zip(*parts, strict=True):
-        found.append(torch.cat(column).reshape((*batch, *column[0].shape[1:])))
+        found.append(xp.cat(column).reshape((*batch, *column[0].shape[1:])))
     normalized_hsic, floor, distance, linear_r2, nonlinear_r2 = found
     return RepresentationAudit(
         normalized_hsic=normalized_hsic,
@@ -187,11 +191,24 @@ def audit_representation(
     )
 
 
+def _some_rows(n: int, most: int) -> np.ndarray:
+    """Return evenly spaced rows, or all of them.
+
+    In single precision, with the rounding of the processors on which the stored audits were made.
+    """
+    count = min(n, most)
+    place = np.arange(count)
+    step = float(np.float32(n - 1) / np.float32(max(count - 1, 1)))
+    from_below = (step * place).astype(np.float32)
+    from_above = (n - 1 - step * (count - 1 - place)).astype(np.float32)
+    return np.where(2 * place < count, from_below, from_above).round().astype(np.int64)
+
+
 def _parity(predictions: ArrayLike, z: Tensor, s: Tensor) -> Tensor:
     """Return GDP of the predictions, the largest over the attributes."""
     batch = z.shape[:-2]
     n = z.shape[-2]
-    f = as_tensor(predictions, name="predictions").to(z)
+    f = beside(predictions, z, name="predictions").detach()
     if f.shape[-2:] == (n, 1):
         f = f.squeeze(-1)
     if f.shape[-1:] != (n,):
@@ -201,7 +218,7 @@ def _parity(predictions: ArrayLike, z: Tensor, s: Tensor) -> Tensor:
         )
     f = f.expand(*batch, n)
     gaps = [gdp(f, s[..., attribute]) for attribute in range(s.shape[-1])]
-    return torch.stack(gaps).amax(0).double().cpu()
+    return xp.stack(gaps).amax(0).double().cpu()
 
 
 def _statistics(
@@ -234,9 +251,11 @@ def _kernel_statistics(z: Tensor, s: Tensor) -> list[Tensor]:
         centered_z = center(gram_z)
         root = inverse_root(own_product(gram_z, centered_z), own_s, smallest)
         values.append((centered_z * centered_s).sum((-2, -1)) * root)
-        traces = torch.einsum("...ii,...jj->...", centered_z, centered_s)  # their product
+        trace_z = centered_z.diagonal(0, -2, -1).sum(-1)
+        trace_s = centered_s.diagonal(0, -2, -1).sum(-1)
+        traces = trace_z * trace_s
         floors.append(traces * root / (n - 1))
-    return [torch.stack(values, -1), torch.stack(floors, -1)]
+    return [xp.stack(values, -1), xp.stack(floors, -1)]
 
 
 def linear_features(z: Tensor) -> Tensor:
@@ -245,9 +264,8 @@ def linear_features(z: Tensor) -> Tensor:
     z = z - z.mean(-2, keepdim=True)
     spread = z.square().mean(-2, keepdim=True).sqrt()
     floor = 1e-9 * spread.amax(-1, keepdim=True)
-    return torch.where(
-        spread > floor, z / torch.where(spread > floor, spread, 1.0), torch.zeros_like(z)
-    )
+    varies = spread > floor
+    return xp.where(varies, z / xp.where(varies, spread, 1.0), xp.zeros_like(z))
 
 
 def random_features(z: Tensor, *, features: int = 300, random_state: int = 0) -> Tensor:
@@ -258,15 +276,17 @@ def random_features(z: Tensor, *, features: int = 300, random_state: int = 0) ->
     there what a head amplifies later. σ is the median distance.
     """
     linear = linear_features(z)
-    generator = torch.Generator().manual_seed(random_state)
+    draws = Draws(random_state)
     parts = [linear]
     for view in (linear, _whitened(linear)):
         width = features // 2
-        directions = torch.randn(z.shape[-1], width, generator=generator, dtype=torch.float64).to(z)
-        phases = (2 * math.pi * torch.rand(width, generator=generator, dtype=torch.float64)).to(z)
+        normal = draws.normal(z.shape[-1], width)
+        angles = 2 * math.pi * draws.uniform(width)
+        directions = xp.as_tensor(np.asarray(normal), like=z).to(z.dtype)
+        phases = xp.as_tensor(np.asarray(angles), like=z).to(z.dtype)
         sigma = median_distance(view)[..., None, None]
-        parts.append(torch.cos((view / sigma) @ directions + phases))
-    return torch.cat(parts, dim=-1)
+        parts.append(xp.cos((view / sigma) @ directions + phases))
+    return xp.cat(parts, dim=-1)
 
 
 def _whitened(z: Tensor) -> Tensor:
@@ -276,9 +296,9 @@ def _whitened(z: Tensor) -> Tensor:
     choice, and the random features of a sample should not depend on the machine.
     """
     covariance = z.mT @ z / z.shape[-2]
-    values, vectors = torch.linalg.eigh(covariance)
-    kept = values > 1e-6 * values[..., -1:].clamp_min(torch.finfo(z.dtype).tiny)
-    scale = torch.where(kept, values, torch.ones_like(values)).rsqrt() * kept
+    values, vectors = xp.eigh(covariance)
+    kept = values > 1e-6 * values[..., -1:].clamp_min(finfo(z).tiny)
+    scale = xp.where(kept, values, xp.ones_like(values)).rsqrt() * kept
     return ((z @ vectors) * scale.unsqueeze(-2)) @ vectors.mT
 
 
@@ -306,32 +326,31 @@ def probe_r2(features: Tensor, s: Tensor, *, random_state: int = 0) -> Tensor:
 
     Examples
     --------
+    >>> import torch
     >>> x = torch.linspace(-1, 1, 100, dtype=torch.float64).reshape(1, 100, 1)
     >>> round(probe_r2(x, 3 * x + 1).item(), 4)
     1.0
     """
     n = features.shape[-2]
-    order = torch.randperm(n, generator=torch.Generator().manual_seed(random_state)).to(
-        features.device
-    )
-    design = torch.cat([torch.ones_like(features[..., :1]), features], dim=-1)
+    order = xp.as_tensor(np.asarray(Draws(random_state).permutation(n)), like=features)
+    design = xp.cat([xp.ones_like(features[..., :1]), features], dim=-1)
     s = s / binary_scale(s, dim=-2)  # R² has no units, but its sums of squares have
     s = s - s.mean(-2, keepdim=True)
     parts = [(design[:, rows], s[:, rows]) for rows in order.chunk(FOLDS)]
     grams = [x.mT @ x for x, _ in parts]
     cross = [x.mT @ target for x, target in parts]
-    gram = sum(grams, torch.zeros_like(grams[0]))
-    moment = sum(cross, torch.zeros_like(cross[0]))
+    gram = sum(grams, xp.zeros_like(grams[0]))
+    moment = sum(cross, xp.zeros_like(cross[0]))
     size = gram.diagonal(dim1=-2, dim2=-1).mean(-1)[:, None, None]
-    ridge = torch.eye(gram.shape[-1], dtype=gram.dtype, device=gram.device)
+    ridge = xp.eye(gram.shape[-1], like=gram)
     ridge[0, 0] = 1e-9  # the mean is not shrunk
     total = s.square().sum(-2)
     found = []
     for strength in RIDGES:
-        residual = torch.zeros_like(s[:, 0])
+        residual = xp.zeros_like(s[:, 0])
         for (x, target), own_gram, own_cross in zip(parts, grams, cross, strict=True):
-            factor, _ = torch.linalg.cholesky_ex(gram - own_gram + strength * size * ridge)
-            coefficients = torch.cholesky_solve(moment - own_cross, factor)
+            known = gram - own_gram + strength * size * ridge
+            coefficients = xp.cholesky_solve(known, moment - own_cross)
             residual = residual + (target - x @ coefficients).square().sum(-2)
         found.append(1.0 - residual / total)
-    return torch.stack(found).amax((0, -1))
+    return xp.stack(found).amax((0, -1))

@@ -7,16 +7,14 @@ a loop over anchors, as FREM's description suggests, does the same work one row 
 
 from __future__ import annotations
 
-from typing import Any
-
-import torch
-from torch import Tensor
+import math
+from typing import TYPE_CHECKING, Any
 
 from frhsic_core._arrays import (
     DENSE_ROWS,
     ArrayLike,
     RandomState,
-    as_generator,
+    as_draws,
     as_pair,
     batch_shape,
     recomputed,
@@ -25,13 +23,17 @@ from frhsic_core._arrays import (
     row_weights,
     same_kind,
 )
+from frhsic_core.backend import is_torch, xp
 from frhsic_core.conditional._smoothing import (
     Bandwidth,
     leave_one_out_at,
     resolve_bandwidth,
     take_rows,
 )
-from frhsic_core.kernels import Kernel, resolve_kernel
+from frhsic_core.kernels import Kernel, needs_torch, resolve_kernel
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 EPSILON = 1e-10  # inside the root
 _BLOCK = 1 << 22  # numbers in one block of a Gram matrix: 32 MiB in float64
@@ -59,6 +61,7 @@ def squared_mmd(z: Tensor, contrast: Tensor, kernel: Kernel) -> Tensor:
 
     Examples
     --------
+    >>> import torch
     >>> from frhsic_core.kernels import Gaussian
     >>> z = torch.tensor([[0.0], [1.0]])
     >>> squared_mmd(z, torch.tensor([[0.5, -0.5]]), Gaussian(1.0)).round(decimals=4)
@@ -73,7 +76,7 @@ def squared_mmd(z: Tensor, contrast: Tensor, kernel: Kernel) -> Tensor:
 
 def _forms_by_block(z: Tensor, contrast: Tensor, kernel: Kernel) -> Tensor:
     """Return ``v_i' K v_i`` for each row of ``(..., m, n)``, from blocks of K that are dropped after use."""
-    size = max(1, int((_BLOCK / max(1, batch_shape(z, contrast).numel())) ** 0.5))
+    size = max(1, int((_BLOCK / max(1, math.prod(batch_shape(z, contrast)))) ** 0.5))
 
     def block(x: Tensor, v: Tensor, *other: Tensor) -> tuple[Tensor]:
         if not other:
@@ -81,12 +84,11 @@ def _forms_by_block(z: Tensor, contrast: Tensor, kernel: Kernel) -> Tensor:
         return (2.0 * ((v @ kernel(x, other[0])) * other[1]).sum(-1),)
 
     parts = list(zip(z.split(size, dim=-2), contrast.split(size, dim=-1), strict=True))
-    total: Tensor | float = 0.0
+    total: Any = 0.0
     for i, part in enumerate(parts):
         total = total + recomputed(block, *part)[0]
         for other in parts[i + 1 :]:
             total = total + recomputed(block, *part, *other)[0]
-    assert isinstance(total, Tensor)
     return total
 
 
@@ -98,39 +100,43 @@ def _anchor_rows(
     anchors: int | Tensor | None,
     n: int,
     q: Tensor | None,
-    generator: torch.Generator | None,
-    device: torch.device,
+    random_state: RandomState,
+    like: Tensor,
 ) -> Tensor | None:
     """Return the row numbers of the anchors, ``(m,)`` or ``(..., m)``; ``None`` stands for every row."""
     if anchors is None:
         return None
-    if isinstance(anchors, Tensor):
-        if anchors.is_floating_point() or anchors.dtype == torch.bool or anchors.ndim == 0:
+    if is_torch(anchors):
+        if anchors.is_floating_point() or str(anchors.dtype) == "torch.bool" or anchors.ndim == 0:
             raise TypeError(
                 f"anchors is a {anchors.dtype} tensor of shape {tuple(anchors.shape)}: "
                 "pass row numbers, a count or None."
             )
-        return anchors.to(device)
+        return (
+            xp.as_tensor(anchors.cpu().numpy(), like=like)
+            if not is_torch(like)
+            else anchors.to(like.device)
+        )
     if isinstance(anchors, bool) or not isinstance(anchors, int) or anchors < 1:
         raise ValueError(
             f"anchors is {anchors!r}: pass a positive number of rows, row numbers or None for all."
         )
     if anchors >= n:
         return None
-    if generator is None:
-        order = torch.arange(n, device=device)
+    if random_state is None:
+        order = xp.arange(n, like=like)
     else:
-        order = torch.randperm(n, generator=generator, device=generator.device).to(device)
+        order = as_draws(random_state, like=like).permutation(n)
     if q is None:
-        kept: float | Tensor = float(n)
+        kept: Any = float(n)
     else:
         # Rows that count come first, in the drawn order; nothing here looks at values on the host.
-        order = order[(q[..., order] <= 0).to(torch.uint8).argsort(dim=-1, stable=True)]
+        order = order[(q[..., order] <= 0).long().argsort(dim=-1, stable=True)]
         kept = (q > 0).sum(-1, keepdim=True).clamp_min(1)
-    if generator is not None:
+    if random_state is not None:
         return order[..., :anchors]
     # Without a generator evenly spaced rows, so that the answer is repeatable; batches are shuffled anyway.
-    spaced = torch.linspace(0.0, 1.0, anchors, dtype=torch.float64, device=device) * (kept - 1)
+    spaced = xp.linspace(0.0, 1.0, anchors, like=like) * (kept - 1)
     position = spaced.round().long()
     return order.gather(-1, position) if q is not None else order[position]
 
@@ -202,13 +208,14 @@ def eipm(
         raise ValueError(
             f"power is {power!r}: pass 1 to average the MMD, or 2 to average its square."
         )
-    z, s = as_pair(z, s, min_rows=2, check_finite=check_finite)
+    torch = needs_torch(kernel_z)
+    z, s = as_pair(z, s, min_rows=2, check_finite=check_finite, torch=torch)
     q = row_weights(z, mask, sample_weight, check_finite=check_finite)
-    rows = _anchor_rows(anchors, z.shape[-2], q, as_generator(random_state), z.device)
+    rows = _anchor_rows(anchors, z.shape[-2], q, random_state, z)
     advice = "Pass a number of anchors, such as 200."
     width = None if rows is None else rows.shape[-1]
     require_memory(
-        s, z.shape[-2], width=width, batch=batch_shape(z, s).numel(), copies=6, advice=advice
+        s, z.shape[-2], width=width, batch=math.prod(batch_shape(z, s)), copies=6, advice=advice
     )
     weights, partner = leave_one_out_at(rows, s, resolve_bandwidth(bandwidth, s, q), q)
     # An anchor with no other row has no conditional law: no contrast.
@@ -216,9 +223,9 @@ def eipm(
     squared = squared_mmd(z, contrast, resolve_kernel(kernel_z, z, name="kernel_z"))
     if check_finite:
         require_value(squared, "eipm")
-    value = squared if power == 2 else squared * torch.rsqrt(squared + EPSILON)
+    value = squared if power == 2 else squared * (squared + EPSILON).rsqrt()
     if q is None:
         return value.mean(-1)
     share = q if rows is None else take_rows(q.unsqueeze(-1), rows).squeeze(-1)
     total = share.sum(-1)
-    return (share * value).sum(-1) / torch.where(total > 0, total, 1.0)
+    return (share * value).sum(-1) / xp.where(total > 0, total, 1.0)

@@ -5,31 +5,36 @@ There is one estimate of the curve E[f | S] and one GDP (``conditional._curve``)
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from frhsic_core._arrays import (
     ArrayLike,
     RandomState,
+    as_numbers,
     as_pair,
     as_seed,
-    as_tensor,
     batch_shape,
     require_same_rows,
     row_weights,
     same_kind,
 )
+from frhsic_core.backend import is_torch, xp
 from frhsic_core.conditional._curve import Curve, Smoother
 
+if TYPE_CHECKING:
+    from torch import Tensor
 
-def as_predictions(y_pred: ArrayLike, s: ArrayLike, check_finite: bool) -> tuple[Tensor, Tensor]:
+
+def as_predictions(
+    y_pred: ArrayLike, s: ArrayLike, check_finite: bool, *, torch: bool = False
+) -> tuple[Tensor, Tensor]:
     """Return ``y_pred`` as ``(..., n)`` and ``s`` as ``(..., n, p)``."""
     require_same_rows(y_pred, s, names=("y_pred", "s"))
     # NumPy, not a tensor, where no tensor was given: the other argument then decides the dtype.
-    y = y_pred if isinstance(y_pred, Tensor) else as_tensor(y_pred, name="y_pred").numpy()
+    y = y_pred if is_torch(y_pred) else as_numbers(y_pred, name="y_pred").numpy()
     if y.ndim >= 2 and y.shape[-1] != 1:
         if y.shape[-1] not in tuple(s.shape if hasattr(s, "shape") else np.shape(s))[-2:]:
             raise ValueError(
@@ -37,7 +42,7 @@ def as_predictions(y_pred: ArrayLike, s: ArrayLike, check_finite: bool) -> tuple
                 "and put several outputs in a leading dimension."
             )
         y = y[..., None]
-    z, s = as_pair(y, s, names=("y_pred", "s"), check_finite=check_finite)
+    z, s = as_pair(y, s, names=("y_pred", "s"), check_finite=check_finite, torch=torch)
     return z.squeeze(-1), s
 
 
@@ -112,7 +117,7 @@ def _from_curves(y: Tensor, s: Tensor, q: Tensor | None) -> Tensor:
     kept: slice | np.ndarray = slice(None)
     values = []
     for k in range(len(scores)):
-        if smoother is None or own.numel() > 1:
+        if smoother is None or math.prod(own) > 1:
             weight = None if weights is None else _numpy(weights[k])
             if weight is not None:
                 kept = np.flatnonzero(weight > 0)
@@ -125,9 +130,9 @@ def _from_curves(y: Tensor, s: Tensor, q: Tensor | None) -> Tensor:
         found = scores.new_tensor(value)
         if scores.requires_grad:
             moved = (scores[k] - scores[k].detach())[kept]
-            found = found + (torch.as_tensor(slope).to(scores) * moved).sum()
+            found = found + (xp.as_tensor(slope, like=scores).to(scores) * moved).sum()
         values.append(found)
-    return torch.stack(values).reshape(batch) if values else y.new_zeros(batch)
+    return xp.stack(values).reshape(batch) if values else y.new_zeros(batch)
 
 
 def _numpy(x: Tensor) -> np.ndarray:

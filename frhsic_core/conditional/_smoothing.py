@@ -12,15 +12,18 @@ on these weights converges to its smoothed version, not to the one at h = 0.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import torch
-from torch import Tensor
-
-from frhsic_core._arrays import batch_shape, binary_scale
+from frhsic_core._arrays import batch_shape, beside, binary_scale
+from frhsic_core.backend import finfo, is_tensor, xp
 from frhsic_core.kernels import squared_distances
 
-Bandwidth = float | str | Tensor | tuple[float, ...] | list[float]
+if TYPE_CHECKING:
+    from torch import Tensor
+
+Bandwidth = (
+    Any  # a number, one for each attribute, a tensor with the batch shape, or the name of a rule
+)
 _RULES = ("jiang", "silverman")
 
 
@@ -36,9 +39,9 @@ def resolve_bandwidth(bandwidth: Bandwidth, s: Tensor, q: Tensor | None) -> floa
 
     Both shrink like n^(−1/5) at p = 1, the rate at which the conditional criteria converge.
     """
-    if isinstance(bandwidth, Tensor):
+    if is_tensor(bandwidth):
         # Tensors are trusted: looking at their values would make a training step wait for the GPU.
-        return bandwidth.to(dtype=s.dtype, device=s.device).unsqueeze(-1)
+        return beside(bandwidth, s, name="bandwidth").unsqueeze(-1)
     if isinstance(bandwidth, str) and bandwidth in _RULES:
         return _rule(bandwidth, s.detach(), q)
     if isinstance(bandwidth, tuple | list):
@@ -47,7 +50,7 @@ def resolve_bandwidth(bandwidth: Bandwidth, s: Tensor, q: Tensor | None) -> floa
                 f"bandwidth has {len(bandwidth)} entries but s has {s.shape[-1]} columns: give one number for each."
             )
         # Filled on the device: a copy from the host could not be captured in a CUDA graph.
-        return torch.stack([s.new_full((), _positive(h)) for h in bandwidth])
+        return xp.stack([s.new_full((), _positive(h)) for h in bandwidth])
     return _positive(bandwidth)
 
 
@@ -79,14 +82,14 @@ def _rule(name: str, s: Tensor, q: Tensor | None) -> float | Tensor:
         variance / (1.0 - 1.0 / rows.unsqueeze(-1)).clamp_min(1.0 / n)
     ).sqrt() * unit.squeeze(-2)
     # A constant attribute has no scale; under any bandwidth all its weights are equal.
-    return factor * torch.where(deviation > 0, deviation, torch.ones_like(deviation))
+    return factor * xp.where(deviation > 0, deviation, xp.ones_like(deviation))
 
 
 def counted_range(values: Tensor, weights: Tensor | None) -> tuple[Tensor, Tensor]:
     """Return the smallest and the largest of the values ``(..., m)`` with a positive weight, each ``(..., 1)``."""
     if weights is None:
         return values.amin(-1, keepdim=True), values.amax(-1, keepdim=True)
-    largest = torch.finfo(values.dtype).max
+    largest = finfo(values).max
     low = values.masked_fill(weights <= 0, largest).amin(-1, keepdim=True)
     high = values.masked_fill(weights <= 0, -largest).amax(-1, keepdim=True)
     empty = low > high  # no row counts: any finite range will do, because the statistic is zero
@@ -97,15 +100,15 @@ def log_kernel(at: Tensor, s: Tensor, h: float | Tensor) -> Tensor:
     """Return the log of the product Gaussian kernel, ``(..., m, n)``, kept finite: a softmax of it is never NaN."""
     if s.shape[-1] == 1:
         # One attribute: differences before squares lose nothing, and cost no more than the expansion.
-        scaled = (at - s.mT) / (h.unsqueeze(-1) if isinstance(h, Tensor) else h)
+        scaled = (at - s.mT) / (h.unsqueeze(-1) if is_tensor(h) else h)
         squared = scaled * scaled
     else:
-        scale = h.unsqueeze(-2) if isinstance(h, Tensor) else h
+        scale = h.unsqueeze(-2) if is_tensor(h) else h
         at, s = at / scale, s / scale
         # A bandwidth far below the spread of S: infinite squares are right, but a difference of them is NaN.
-        unit = torch.maximum(binary_scale(at), binary_scale(s))
+        unit = xp.maximum(binary_scale(at), binary_scale(s))
         squared = squared_distances(at / unit, s / unit) * unit * unit
-    return (-0.5 * squared).clamp_min(torch.finfo(s.dtype).min / 4)
+    return (-0.5 * squared).clamp_min(-finfo(s).max / 4)
 
 
 def weigh_logits(logits: Tensor, q: Tensor | None) -> Tensor:
@@ -113,8 +116,8 @@ def weigh_logits(logits: Tensor, q: Tensor | None) -> Tensor:
     if q is None:
         return logits
     keep = (q > 0).unsqueeze(-2)
-    log_q = torch.where(q > 0, q, torch.ones_like(q)).log().unsqueeze(-2)
-    return (logits + log_q).masked_fill(~keep, torch.finfo(logits.dtype).min)
+    log_q = xp.where(q > 0, q, xp.ones_like(q)).log().unsqueeze(-2)
+    return (logits + log_q).masked_fill(~keep, -finfo(logits).max)
 
 
 def weights_at(at: Tensor, s: Tensor, h: float | Tensor, q: Tensor | None) -> Tensor:
@@ -124,12 +127,13 @@ def weights_at(at: Tensor, s: Tensor, h: float | Tensor, q: Tensor | None) -> Te
 
     Examples
     --------
+    >>> import torch
     >>> at, s = torch.tensor([[0.0], [1e6]]), torch.tensor([[0.0], [1.0], [2.0]])
     >>> weights_at(at, s, 1.0, None).round(decimals=4)
     tensor([[0.5741, 0.3482, 0.0777],
             [0.0000, 0.0000, 1.0000]])
     """
-    weights = torch.softmax(weigh_logits(log_kernel(at, s, h), q), dim=-1)
+    weights = xp.softmax(weigh_logits(log_kernel(at, s, h), q), dim=-1)
     return weights if q is None else weights * (q > 0).unsqueeze(-2)
 
 
@@ -143,6 +147,7 @@ def leave_one_out_at(
 
     Examples
     --------
+    >>> import torch
     >>> leave_one_out_at(None, torch.tensor([[0.0], [1.0], [2.0]]), 1.0, None)[0].round(decimals=4)
     tensor([[0.0000, 0.8176, 0.1824],
             [0.5000, 0.0000, 0.5000],
@@ -150,14 +155,14 @@ def leave_one_out_at(
     """
     n = s.shape[-2]
     if anchors is None:
-        at, itself = s, torch.eye(n, dtype=torch.bool, device=s.device)
+        at, itself = s, xp.own_entries(n, like=s)
     else:
         at = take_rows(s, anchors)
-        itself = anchors.unsqueeze(-1) == torch.arange(n, device=s.device)
+        itself = anchors.unsqueeze(-1) == xp.arange(n, like=s)
     logits = weigh_logits(log_kernel(at, s, h), q)
-    weights = torch.softmax(logits.masked_fill(itself, torch.finfo(s.dtype).min), dim=-1)
+    weights = xp.softmax(logits.masked_fill(itself, -finfo(s).max), dim=-1)
     if q is None:
-        return weights, torch.ones((), dtype=torch.bool, device=s.device)
+        return weights, s.new_ones(()) > 0
     allowed = (q > 0).unsqueeze(-2) & ~itself
     return weights * allowed, allowed.any(-1, keepdim=True)
 

@@ -14,12 +14,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import torch
-from torch import Tensor
-from torch.autograd.function import once_differentiable
-
+from frhsic_core.backend import finfo, is_torch, xp
 from frhsic_core.kernels import (
     Gaussian,
     InverseMultiquadric,
@@ -30,15 +27,18 @@ from frhsic_core.kernels import (
     needs_differences,
 )
 
+if TYPE_CHECKING:
+    from torch import Tensor
+
 ESTIMATORS = ("biased", "unbiased")
 
-GramFunction = Callable[[Tensor], tuple[Tensor, Tensor]]
+GramFunction = Callable[["Tensor"], tuple["Tensor", "Tensor"]]
 """``K -> (value, G)``: value ``(...)`` and its symmetric gradient ``(..., n, n)`` in K."""
 
-Operator = Callable[[Tensor], Tensor]
+Operator = Callable[["Tensor"], "Tensor"]
 """``L -> A`` with a statistic ⟨K, A⟩ of two Gram matrices; linear, symmetric and non-negative."""
 
-Gram = Callable[[Tensor], Tensor]
+Gram = Callable[["Tensor"], "Tensor"]
 """Anything that makes a symmetric matrix ``(..., n, n)`` of rows ``(..., n, d)``: a kernel, or a distance."""
 
 
@@ -64,6 +64,7 @@ def center(gram: Tensor, *, estimator: str = "biased", weights: Tensor | None = 
 
     Examples
     --------
+    >>> import torch
     >>> center(torch.tensor([[2.0, 0.0], [0.0, 2.0]]))
     tensor([[ 1., -1.],
             [-1.,  1.]])
@@ -75,10 +76,10 @@ def center(gram: Tensor, *, estimator: str = "biased", weights: Tensor | None = 
         grand = (
             row.mean(-2, keepdim=True) if column is None else (row * column).sum(-2, keepdim=True)
         )
-        row = torch.sub(row, grand, alpha=0.5)
+        row = row - 0.5 * grand
         return (gram - row).sub_(row.mT)
     n = gram.shape[-1]
-    eye = torch.eye(n, dtype=torch.bool, device=gram.device)
+    eye = xp.own_entries(n, like=gram)
     hollow = gram.masked_fill(eye, 0.0)
     kept = gram.new_ones(n, 1) if weights is None else weights.to(gram.dtype).unsqueeze(-1)
     count = kept.sum(-2, keepdim=True)
@@ -125,6 +126,8 @@ def unit_factor(n: int, estimator: str, row_weights: Tensor | None) -> float:
 
 def centered_product(rows: Tensor) -> Tensor:
     """Return HΦΦᵀH for some rows of features Φ ``(models, m, rank)``."""
+    import torch
+
     rows = torch.sub(rows, rows.sum(-2, keepdim=True), alpha=1.0 / rows.shape[-2])
     return torch.bmm(
         rows, rows.mT.contiguous()
@@ -166,19 +169,19 @@ def own_product(
     if row_weights is None and estimator == "biased" and operator is None:
         # Centering is a projection: ⟨K, A_K⟩ = |A_K|². Row by row: on a CPU one norm adds up all squares in a row,
         # which costs float32 three of its digits.
-        return torch.linalg.vector_norm(centered, dim=-1).square().sum(-1)
+        return xp.vector_norm(centered, dim=-1).square().sum(-1)
     return (gram * centered).sum((-2, -1))
 
 
 def smallest_own(like: Tensor, *, rows: int, row_weights: Tensor | None = None) -> float:
     """Return where ⟨K, A_K⟩ counts as zero: what rounding leaves of a constant sample, in units of that product."""
-    return 64.0 * torch.finfo(like.dtype).eps ** 2 * (rows * rows if row_weights is None else 1)
+    return 64.0 * finfo(like).eps ** 2 * (rows * rows if row_weights is None else 1)
 
 
 def inverse_root(own_z: Tensor, own_s: Tensor, smallest: float) -> Tensor:
     """Return 1/√(own_z · own_s), and zero where either sample is constant: no correlation is defined there."""
     varies = ((own_z > smallest) & (own_s > smallest)).to(own_z.dtype)
-    return varies * torch.rsqrt(own_z.clamp_min(smallest) * own_s.clamp_min(smallest))
+    return varies * (own_z.clamp_min(smallest) * own_s.clamp_min(smallest)).rsqrt()
 
 
 def correlation(
@@ -229,27 +232,6 @@ def statistic(gram: Tensor, *, normalized: bool, **options: Any) -> GramFunction
 # From the Gram matrix to Z -------------------------------------------------------------------------------------------
 
 
-class _KnownGradient(torch.autograd.Function):
-    """Attach a gradient that is known already to a value."""
-
-    @staticmethod
-    def forward(at: Tensor, value: Tensor, gradient: Tensor) -> Tensor:
-        return value.clone()
-
-    @staticmethod
-    def setup_context(
-        ctx: Any, inputs: tuple[Tensor, ...], output: Tensor
-    ) -> None:  # torch.func.grad needs it apart
-        ctx.save_for_backward(inputs[2])
-        ctx.shape = inputs[0].shape
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
-        (gradient,) = ctx.saved_tensors
-        return (_for_each_row(grad, gradient) * gradient).sum_to_size(ctx.shape), None, None
-
-
 def _for_each_row(values: Tensor, like: Tensor) -> Tensor:
     """Return one number for each model, ``(...)``, in a shape that multiplies Z or a score."""
     return values.view(*values.shape, *[1] * (like.ndim - values.ndim))
@@ -281,7 +263,9 @@ class GradientTerm:
 
     def differentiable(self) -> Tensor:
         """Return the value as a tensor that autograd can differentiate once."""
-        return _KnownGradient.apply(self.at, self.value, self.gradient)
+        from frhsic_core.gradients import KnownGradient
+
+        return KnownGradient.apply(self.at, self.value, self.gradient)
 
 
 @dataclass
@@ -317,8 +301,10 @@ def _radial(kind: type, exponent: Tensor, u: Tensor) -> Tensor:
         return exponential(exponent)
     if kind is InverseMultiquadric:
         return exponent.clamp_max_(0.0).mul_(-2.0).add_(1.0).rsqrt_()
+    import torch
+
     largest = (u * u).sum(-1).amax(-1)[..., None, None]
-    floor = -8.0 * torch.finfo(exponent.dtype).eps * largest
+    floor = -8.0 * finfo(exponent).eps * largest
     return torch.where(exponent < floor, exponent.mul(-2.0), torch.zeros_like(exponent)).sqrt_()
 
 
@@ -328,9 +314,11 @@ def _weighted_slope(kind: type, gram: Tensor, gradient: Tensor) -> Tensor:
         return gram.mul_(gradient) if gradient.shape[:-2] == gram.shape[:-2] else gram * gradient
     if kind is InverseMultiquadric:
         return gram.pow(3).mul(gradient)
+    import torch
+
     # A tensor of zeros, not a number: a number would be copied to the device, which cannot be captured.
     return torch.where(
-        gram > 0, gradient / gram.clamp_min(torch.finfo(gram.dtype).tiny), torch.zeros_like(gram)
+        gram > 0, gradient / gram.clamp_min(finfo(gram).tiny), torch.zeros_like(gram)
     )
 
 
@@ -351,30 +339,33 @@ def gram_term(
 
     Examples
     --------
+    >>> import torch
     >>> z = torch.tensor([[0.0], [1.0]], requires_grad=True)
     >>> gram_term(z, Gaussian(1.0), inner_product(torch.full((2, 2), 0.25))).gradient.round(decimals=4)
     tensor([[ 0.3033],
             [-0.3033]])
     """
+    import torch
+
+    from frhsic_core.gradients import KnownGradient
+
     bandwidth = getattr(kernel, "bandwidth", 1.0)
-    learned = isinstance(bandwidth, Tensor) and bandwidth.requires_grad
+    learned = is_torch(bandwidth) and bandwidth.requires_grad
     expanded = isinstance(kernel, Gaussian | InverseMultiquadric | MultiScale | ExpandedDistance)
     if learned or careful or not expanded:
-        assert isinstance(z, Tensor)
+        assert not isinstance(z, Frame)
         assert not isinstance(kernel, ExpandedDistance)
         gram = kernel(z)
         value, gradient = function(gram.detach())
         return factor * (
-            _KnownGradient.apply(gram, value, gradient) if gram.requires_grad else value
+            KnownGradient.apply(gram, value, gradient) if gram.requires_grad else value
         )
     frame, kind = z if isinstance(z, Frame) else Frame(z, z.detach(), None), type(kernel)
     needs_gradient = torch.is_grad_enabled() and frame.at.requires_grad
     with torch.no_grad():
         # A number becomes a tensor on the device by filling one: copying it there cannot be captured.
         sigma = (
-            bandwidth.to(frame.u)
-            if isinstance(bandwidth, Tensor)
-            else frame.u.new_full((), float(bandwidth))
+            bandwidth.to(frame.u) if is_torch(bandwidth) else frame.u.new_full((), float(bandwidth))
         )
         scale = sigma[..., None, None]
         if frame.back is None:
@@ -474,6 +465,9 @@ def dependence(
     plain = not normalized and operator is None
     factor = unit_factor(z.shape[-2], estimator, row_weights) if plain else 1.0
 
+    if not is_torch(z):
+        return _of_arrays(kernel_z(z), kernel_s(s), factor, normalized, options)
+
     def through(x: Tensor, kernel: Gram, other: Tensor) -> Tensor:
         function = statistic(other.detach(), normalized=normalized, **options)
         careful = needs_differences(kernel, x)
@@ -486,6 +480,22 @@ def dependence(
         return value
     other = through(s, kernel_s, kernel_z(z))
     return value + (other - other.detach())
+
+
+def _of_arrays(
+    gram_z: Tensor, gram_s: Tensor, factor: float, normalized: bool, options: dict[str, Any]
+) -> Tensor:
+    """Return the value alone from both Gram matrices; arrays of NumPy have no gradient."""
+    weights_s = contraction_weights(gram_s, **options)
+    cross = (gram_z * weights_s).sum((-2, -1))
+    if not normalized:
+        return factor * cross
+    weights_z = contraction_weights(gram_z, **options)
+    own_z = own_product(gram_z, weights_z, **options)
+    own_s = own_product(gram_s, weights_s, **options)
+    rows = gram_z.shape[-1] if options["operator"] is None else 1
+    smallest = smallest_own(gram_z, rows=rows, row_weights=options["row_weights"])
+    return cross * inverse_root(own_z, own_s, smallest)
 
 
 def sum_factors(total: Tensor, estimator: str) -> tuple[Tensor, Tensor, Tensor]:

@@ -19,13 +19,12 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial, reduce
-from typing import Any
+from typing import TYPE_CHECKING
 
-import torch
-from torch import Tensor
-from torch.autograd.function import once_differentiable
+import numpy as np
 
 from frhsic_core._arrays import recomputed, spaced_rows
+from frhsic_core.backend import gradient_wanted, xp
 from frhsic_core.kernels import (
     Categorical,
     Gaussian,
@@ -36,6 +35,9 @@ from frhsic_core.kernels import (
     MultiScale,
     Product,
 )
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 # From this many rows thin matrices are faster than two Gram matrices.
 THIN_ROWS = 768
@@ -93,44 +95,33 @@ class Factor:
     def centered(self, x: Tensor, weights: Tensor) -> Factor:
         """Return the features minus their weighted mean over the rows of a sample."""
         parts = zip(weights.split(_BLOCK), x.split(_BLOCK), strict=True)
-        sums = torch.stack([w @ self.functions(rows) for w, rows in parts])
+        sums = xp.stack([w @ self.functions(rows) for w, rows in parts])
         return replace(self, mean=sums.sum(0) / weights.sum())
 
 
-class _Chebyshev(torch.autograd.Function):
-    """The Chebyshev polynomials T_0, …, T_(count−1) at numbers in [−1, 1], ``(...) -> (count, ...)``."""
-
-    @staticmethod
-    def forward(ctx: Any, t: Tensor, count: int) -> Tensor:
-        result = t.new_empty(count, *t.shape)
-        result[0] = 1.0
-        if count > 1:
-            result[1] = t
-        known = 2
-        while known < count:  # T_(k+j) = 2 T_k T_j − T_(k−j) doubles the known ones
-            k = known - 1
-            more = min(k, count - known)
-            torch.mul(result[1 : more + 1], 2.0 * result[k], out=result[known : known + more])
-            result[known : known + more] -= result[k - more : k].flip(0)
-            known += more
-        ctx.save_for_backward(result)
-        return result
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
-        # T_k' = k U_(k−1), and U_k = 2 T_k + U_(k−2).
-        second = ctx.saved_tensors[0].clone()
-        second[1:] *= 2.0
-        for degree in range(2, len(second)):
-            second[degree] += second[degree - 2]
-        degrees = torch.arange(1, len(second), dtype=grad.dtype, device=grad.device).unsqueeze(-1)
-        return (degrees * second[:-1] * grad[1:]).sum(0), None
+def _chebyshev(t: Tensor, count: int) -> Tensor:
+    """Return the Chebyshev polynomials T_0, …, T_(count−1) at numbers in [−1, 1], ``(...) -> (count, ...)``."""
+    result = t.new_empty(count, *t.shape)
+    result[0] = 1.0
+    if count > 1:
+        result[1] = t
+    known = 2
+    while known < count:  # T_(k+j) = 2 T_k T_j − T_(k−j) doubles the known ones
+        k = known - 1
+        more = min(k, count - known)
+        xp.mul(result[1 : more + 1], 2.0 * result[k], out=result[known : known + more])
+        result[known : known + more] -= result[k - more : k].flip(0)
+        known += more
+    return result
 
 
 def _polynomials(t: Tensor, first: int, count: int) -> Tensor:
     """Return ``count`` polynomials from T_first on at numbers ``(n,)`` in [−1, 1], ``(n, count)``."""
-    return _Chebyshev.apply(t, first + count)[first:].mT
+    if not gradient_wanted(t):
+        return _chebyshev(t, first + count)[first:].mT
+    from frhsic_core.gradients import Chebyshev
+
+    return Chebyshev.apply(t, partial(_chebyshev, count=first + count))[first:].mT
 
 
 def factor(kernel: Kernel, x: Tensor) -> Factor | None:
@@ -142,6 +133,7 @@ def factor(kernel: Kernel, x: Tensor) -> Factor | None:
 
     Examples
     --------
+    >>> import torch
     >>> x = torch.linspace(0, 1, 1000, dtype=torch.float64)[:, None]
     >>> features = factor(Gaussian(0.5), x)(x)
     >>> centered = features - features.mean(0)
@@ -176,7 +168,7 @@ def _columns_themselves(x: Tensor, most: int) -> Factor | None:
     columns = x.shape[1]
     if columns > most:
         return None
-    return Factor(torch.eye(columns, dtype=x.dtype, device=x.device), lambda rows: rows)
+    return Factor(xp.eye(columns, like=x), lambda rows: rows)
 
 
 def _on_interval(
@@ -238,8 +230,9 @@ def _chebyshev_coefficients(
 ) -> Tensor:
     """Return A with k(x, y) = Σ_ab A_ab T_a(x) T_b(y), from the matrix of the kernel at Chebyshev nodes."""
     # T_k at the nodes is the cosine of whole multiples of π/2m, which are reduced before they are rounded.
-    multiple = torch.outer(torch.arange(nodes), 2 * torch.arange(nodes) + 1) % (4 * nodes)
-    polynomials = torch.cos(multiple.to(like) * (0.5 * math.pi / nodes))
+    degrees = xp.arange(nodes, like=like)
+    multiple = xp.outer(degrees, 2 * degrees + 1) % (4 * nodes)
+    polynomials = xp.cos(multiple.to(like) * (0.5 * math.pi / nodes))
     table = gram(polynomials[1])
     transform = polynomials * (2.0 / nodes)
     transform[0] *= 0.5
@@ -248,7 +241,7 @@ def _chebyshev_coefficients(
 
 def _root(matrix: Tensor) -> Tensor:
     """Return R with RRᵀ equal to a non-negative matrix, without directions that are rounding."""
-    values, vectors = torch.linalg.eigh(matrix)
+    values, vectors = xp.eigh(matrix)
     largest = values[-1:]  # none of an empty matrix
     kept = values > _EIGENVALUE * largest
     return vectors[:, kept] * values[kept].sqrt()
@@ -274,6 +267,7 @@ def pivoted_cholesky(
 
     Examples
     --------
+    >>> import torch
     >>> pivoted_cholesky(torch.ones(3, 3), share=1e-9, most=2)[0]
     tensor([[1.],
             [1.],
@@ -281,7 +275,7 @@ def pivoted_cholesky(
     """
     n = len(gram)
     left = gram.diagonal().clone()
-    weight = torch.full_like(left, 1.0 / n) if weight is None else weight
+    weight = xp.full_like(left, 1.0 / n) if weight is None else weight
     # Most kernels are one on the diagonal: what decides between equal entries must not be the order of the rows.
     tilt = 1.0 + 1e-6 * gram @ weight / left.amax().clamp_min(1e-300)
     trace = remains = float(weight @ left)
@@ -297,7 +291,7 @@ def pivoted_cholesky(
         left[pivot] = 0.0
         pivots.append(pivot)
         remains = float(weight @ left)
-    found = torch.tensor(pivots, dtype=torch.long, device=left.device)
+    found = xp.as_tensor(np.array(pivots, dtype=np.int64), like=left)
     return columns[: len(pivots)].mT, found, remains <= share * trace
 
 
@@ -308,7 +302,7 @@ def _pivoted(kernel: Kernel, x: Tensor, *, most: int) -> Factor | None:
     rows become candidates as well.
     """
     n = len(x)
-    candidates = x[spaced_rows(n, _CANDIDATES, x.device)]
+    candidates = x[spaced_rows(n, _CANDIDATES, like=x)]
     for _ in range(_ROUNDS):
         columns, pivots, enough = pivoted_cholesky(
             kernel(candidates), share=_LEFT, most=most, early=_EARLY_LEFT
@@ -316,14 +310,14 @@ def _pivoted(kernel: Kernel, x: Tensor, *, most: int) -> Factor | None:
         if not enough:
             return None
         landmarks = candidates[pivots]
-        eye = torch.eye(len(landmarks), dtype=x.dtype, device=x.device)
-        root = torch.linalg.solve_triangular(columns[pivots], eye, upper=False).mT
+        eye = xp.eye(len(landmarks), like=x)
+        root = xp.solve_triangular(columns[pivots], eye, upper=False).mT
         found = Factor(root, partial(kernel, y=landmarks), polynomial=False)
-        left = torch.cat([1.0 - found(part).square().sum(-1) for part in x.split(_BLOCK)])
+        left = xp.cat([1.0 - found(part).square().sum(-1) for part in x.split(_BLOCK)])
         if float(left.clamp_min(0.0).mean()) <= 2.0 * _LEFT:
             return found
         worst = left.topk(min(n, _WORST)).indices
-        candidates = torch.cat([landmarks, x[worst]])
+        candidates = xp.cat([landmarks, x[worst]])
     return None
 
 
@@ -376,11 +370,10 @@ def thin_pair(
     # S has few columns, so that its factor says "no" first.
     for x, kernel in ((s, kernel_s), (z, kernel_z)):
         features = factor(kernel, x.detach())
-        needs_gradient = torch.is_grad_enabled() and x.requires_grad
-        if features is None or (needs_gradient and not features.polynomial):
+        if features is None or (gradient_wanted(x) and not features.polynomial):
             return None
         found.append(features)
-    weights = torch.ones_like(z[:, 0].detach()) if weights is None else weights.double()
+    weights = xp.ones_like(z[:, 0].detach()) if weights is None else weights.double()
     factor_s, factor_z = (
         features.centered(x.detach(), weights) for features, x in zip(found, (s, z), strict=True)
     )
@@ -392,13 +385,13 @@ def squared_factor(features: Factor, x: Tensor) -> Factor | None:
     mean = features.mean
     assert mean is not None
     if features.rank <= _FEW_PAIRS:  # products of all pairs of features
-        row, column = torch.triu_indices(features.rank, features.rank, device=x.device)
+        row, column = xp.triu_indices(features.rank, like=x)
 
         def pairs(rows: Tensor) -> Tensor:
             centered = features(rows)
             return centered[:, row] * centered[:, column]
 
-        return Factor(torch.diag(torch.where(row == column, 1.0, 2.0).to(x).sqrt()), pairs)
+        return Factor(xp.diag(xp.where(row == column, 1.0, 2.0).to(x).sqrt()), pairs)
     if not features.polynomial or x.shape[1] > 1:
         return None
 

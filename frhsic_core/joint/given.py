@@ -20,13 +20,13 @@ continuous column as the normal scores of its ranks: an outlier of C then has no
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 from scipy.special import ndtri
-from torch import Tensor
 
 from frhsic_core._arrays import (
     ArrayLike,
@@ -38,9 +38,20 @@ from frhsic_core._arrays import (
     spaced_rows,
 )
 from frhsic_core._choices import one_of
+from frhsic_core.backend import Array, as_words, xp
 from frhsic_core.joint.contraction import Operator, dependence
 from frhsic_core.joint.factors import Factor
-from frhsic_core.kernels import Categorical, Gaussian, Kernel, median_distance, resolve_kernel
+from frhsic_core.kernels import (
+    Categorical,
+    Gaussian,
+    Kernel,
+    median_distance,
+    needs_torch,
+    resolve_kernel,
+)
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 FORMS = ("biased", "normalized")
 # Features of C in a regression, and its ridge for features of size one and weights that sum to one.
@@ -57,14 +68,14 @@ class Given:
 
     Attributes
     ----------
-    codes : Tensor
-        ``(n,)``, long: the group of each row by its discrete columns; zero if there is none.
-    numbers : Tensor
+    codes : array
+        ``(n,)``, whole numbers: the group of each row by its discrete columns; zero if there is none.
+    numbers : array
         ``(n, q)``, float64: normal scores of the continuous columns; q is zero if all columns are discrete.
     """
 
-    codes: Tensor
-    numbers: Tensor
+    codes: Array
+    numbers: Array
 
     @property
     def discrete(self) -> bool:
@@ -77,19 +88,26 @@ class Given:
         return not self.discrete and bool((self.codes != 0).any())
 
     @property
-    def rows(self) -> Tensor:
+    def rows(self) -> Array:
         """``(n, q + 1)``, float64: the normal scores, then the code of the group."""
-        return torch.cat([self.numbers, self.codes.unsqueeze(-1).double()], -1)
+        return as_words(np.column_stack([self.numbers, self.codes]))
+
+    def rows_beside(self, like: Tensor) -> Tensor:
+        """Return :attr:`rows` beside a sample."""
+        return xp.as_tensor(self.rows.numpy(), like=like).to(like.dtype)
 
     @classmethod
     def of_rows(cls, rows: Tensor) -> Given:
         """Return what ``rows`` was made of."""
-        return cls(rows[:, -1].long().cpu(), rows[:, :-1].double().cpu())
+        found = np.asarray(rows.detach().cpu().double())
+        return cls(as_words(found[:, -1].astype(np.int64)), as_words(found[:, :-1]))
 
-    def groups(self) -> list[Tensor]:
+    def groups(self, *, like: Tensor) -> list[Tensor]:
         """Return the rows of each group, in their order."""
-        order = torch.argsort(self.codes, stable=True)
-        return list(order.split(torch.bincount(self.codes).tolist()))
+        codes = self.codes.numpy()
+        order = np.argsort(codes, kind="stable")
+        ends = np.cumsum(np.bincount(codes))[:-1]
+        return [xp.as_tensor(rows, like=like) for rows in np.split(order, ends)]
 
 
 def read_given(given: ArrayLike, n: int, *, name: str = "given") -> Given:
@@ -103,10 +121,10 @@ def read_given(given: ArrayLike, n: int, *, name: str = "given") -> Given:
     Examples
     --------
     >>> read_given(["a", "b", "a"], 3).codes
-    tensor([0, 1, 0])
-    >>> read_given(torch.arange(100) % 2, 100).discrete
+    Array([0, 1, 0])
+    >>> read_given(np.arange(100) % 2, 100).discrete
     True
-    >>> read_given(torch.arange(100) % 3, 100).discrete
+    >>> read_given(np.arange(100) % 3, 100).discrete
     False
     """
     if isinstance(given, Given):
@@ -145,7 +163,7 @@ def read_given(given: ArrayLike, n: int, *, name: str = "given") -> Given:
             midranks = np.cumsum(counts) - 0.5 * counts  # less one half
             scores.append(ndtri(midranks[group] / n))
     numbers = np.stack(scores, axis=1) if scores else np.zeros((n, 0))
-    return Given(torch.as_tensor(codes), torch.as_tensor(numbers))
+    return Given(as_words(codes), as_words(numbers))
 
 
 # Its kernel and features --------------------------------------------------------------------------------------------
@@ -156,11 +174,11 @@ def landmark_features(kernel: Callable[..., Tensor], x: Tensor, count: int) -> F
 
     FFᵀ is the Gram matrix if X has all rows.
     """
-    landmarks = x[spaced_rows(len(x), count, x.device)]
-    values, vectors = torch.linalg.eigh(kernel(landmarks))
+    landmarks = x[spaced_rows(len(x), count, like=x)]
+    values, vectors = xp.eigh(kernel(landmarks))
     # Directions that rounding alone has made are dropped.
     kept = values > 1e-10 * values.amax()
-    root = vectors * torch.where(kept, values.clamp_min(1e-300).rsqrt(), 0.0)
+    root = vectors * xp.where(kept, values.clamp_min(1e-300).rsqrt(), 0.0)
     return Factor(root, lambda rows: kernel(rows, landmarks), polynomial=False)
 
 
@@ -184,7 +202,7 @@ class GivenKernel:
 
 def given_kernel(c: Tensor, *, mixed: bool, scale: float = 1.0) -> GivenKernel:
     """Return the kernel on rows of C ``[scores, code]`` at a multiple of the median bandwidth of the scores."""
-    rows = c[spaced_rows(len(c), 1024, c.device), :-1]
+    rows = c[spaced_rows(len(c), 1024, like=c), :-1]
     return GivenKernel(Gaussian(scale * median_distance(rows, max_points=None)), mixed)
 
 
@@ -210,11 +228,11 @@ def group_operator(
 
     def operator(gram: Tensor) -> Tensor:
         member = same.to(gram.dtype)
-        w = torch.full_like(member[..., 0], 1.0 / member.shape[-1]) if weights is None else weights
+        w = xp.full_like(member[..., 0], 1.0 / member.shape[-1]) if weights is None else weights
         share = (member @ w.unsqueeze(-1)).clamp_min(1e-30)  # of the group of each row, (..., m, 1)
         row = (gram * member) @ w.unsqueeze(-1) / share
         grand = member @ (w.unsqueeze(-1) * row) / share
-        row = torch.sub(row, grand, alpha=0.5)
+        row = row - 0.5 * grand
         # Rows i and j are of one group, so the share is that of either.
         factor = (
             member
@@ -240,17 +258,15 @@ def smooth_operator(features: Tensor, local: Tensor, weights: Tensor | None = No
         ``(..., m)``, summing to one.
     """
     m = features.shape[-2]
-    w = torch.full_like(features[..., 0], 1.0 / m) if weights is None else weights
+    w = xp.full_like(features[..., 0], 1.0 / m) if weights is None else weights
     column = w.unsqueeze(-1)
     mean = (column * features).sum(-2, keepdim=True)
     centered = features - mean
     weighted = (column * centered).mT
-    eye = torch.eye(features.shape[-1], dtype=features.dtype, device=features.device)
-    factor, _ = torch.linalg.cholesky_ex(weighted @ centered + RIDGE * eye)
-    half = torch.linalg.solve_triangular(factor, weighted, upper=False)
-    hat = torch.linalg.solve_triangular(
-        factor.mT, half, upper=True
-    )  # coefficients of a function of the rows
+    eye = xp.eye(features.shape[-1], like=features)
+    factor = xp.cholesky(weighted @ centered + RIDGE * eye)
+    half = xp.solve_triangular(factor, weighted, upper=False)
+    hat = xp.solve_triangular(factor.mT, half, upper=True)  # coefficients of a function of the rows
     pairs = local * column * column.mT
 
     def residual(matrix: Tensor) -> Tensor:
@@ -307,6 +323,7 @@ def conditional_hsic(
 
     Examples
     --------
+    >>> import torch
     >>> label = torch.tensor([0, 0, 0, 0, 1, 1, 1, 1])
     >>> z = torch.tensor([0.0, 1.0, 0.0, 1.0, 5.0, 6.0, 5.0, 6.0], dtype=torch.float64)
     >>> s = torch.tensor([0.0, 0.0, 1.0, 1.0, 9.0, 9.0, 8.0, 8.0], dtype=torch.float64)
@@ -314,23 +331,23 @@ def conditional_hsic(
     0.0
     """
     one_of("estimator", estimator, FORMS)
-    z, s = as_pair(z, s)
+    z, s = as_pair(z, s, torch=needs_torch(kernel_z) or needs_torch(kernel_s))
     n = z.shape[-2]
     found = read_given(given, n)
     weights = row_weights(z, mask, sample_weight)
     require_memory(
         z,
         n,
-        batch=z.shape[:-2].numel(),
+        batch=math.prod(z.shape[:-2]),
         copies=8,
         advice="Use fewer rows, or a mini-batch of them.",
     )
     kernel_z = resolve_kernel(kernel_z, z, name="kernel_z")
     kernel_s = resolve_kernel(kernel_s, s, name="kernel_s")
     if found.discrete:
-        operator = group_operator(found.codes.to(z.device), weights)
+        operator = group_operator(xp.as_tensor(found.codes.numpy(), like=z), weights)
     else:
-        c = found.rows.to(z)
+        c = found.rows_beside(z)
         kernel = given_kernel(c, mixed=found.mixed)
         operator = smooth_operator(
             landmark_features(kernel, c, GIVEN_FEATURES)(c), kernel(c), weights

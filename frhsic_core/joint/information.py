@@ -8,14 +8,18 @@ The estimator is that of Kraskov, Stögbauer and Grassberger.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 from scipy.special import digamma
-from torch import Tensor
 
 from frhsic_core._arrays import ArrayLike, as_pair, batch_shape, binary_scale, same_kind
+from frhsic_core.backend import Draws, xp
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 _JITTER = 1e-10  # of a column's standard deviation: far below any spacing that carries information
 
@@ -68,6 +72,7 @@ def mutual_information(
 
     Examples
     --------
+    >>> import torch
     >>> generator = torch.Generator().manual_seed(0)
     >>> s = torch.randn(2000, generator=generator, dtype=torch.float64)
     >>> z = 0.8 * s + 0.6 * torch.randn(2000, generator=generator, dtype=torch.float64)
@@ -85,7 +90,7 @@ def mutual_information(
         rows = standardized(x.detach(), seed=seed) if standardize else x.detach().double()
         samples.append(rows.expand(*batch, *x.shape[-2:]).reshape(-1, *x.shape[-2:]).cpu().numpy())
     values = [_estimate(x, y, k, closed=closed) for x, y in zip(*samples, strict=True)]
-    return torch.tensor(values, dtype=z.dtype, device=z.device).reshape(batch)
+    return z.new_tensor(values).reshape(batch)
 
 
 def _estimate(z: NDArray[np.float64], s: NDArray[np.float64], k: int, *, closed: bool) -> float:
@@ -138,9 +143,7 @@ def standardized(x: Tensor, *, seed: int = 0) -> Tensor:
     x = x - x.mean(-2, keepdim=True)
     spread = x.square().mean(-2, keepdim=True).sqrt()
     alive = spread > 0
-    x = torch.where(alive, x / torch.where(alive, spread, 1.0), 0.0)
+    x = xp.where(alive, x / xp.where(alive, spread, 1.0), 0.0)
     tied = (x.sort(-2).values.diff(dim=-2) == 0).any(-2, keepdim=True)
-    noise = torch.randn(
-        x.shape[-2:], generator=torch.Generator().manual_seed(seed), dtype=torch.float64
-    )
-    return x + _JITTER * (alive & tied) * noise.to(x.device)
+    noise = xp.as_tensor(np.asarray(Draws(seed).normal(*x.shape[-2:])), like=x)
+    return x + _JITTER * (alive & tied) * noise

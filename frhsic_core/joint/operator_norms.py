@@ -11,9 +11,7 @@ in kernel canonical correlation analysis (Fukumizu et al., 2007).
 from __future__ import annotations
 
 import math
-
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING
 
 from frhsic_core._arrays import (
     ArrayLike,
@@ -23,8 +21,12 @@ from frhsic_core._arrays import (
     require_value,
     same_kind,
 )
+from frhsic_core.backend import finfo, xp
 from frhsic_core.joint.contraction import center
-from frhsic_core.kernels import Kernel, resolve_kernel
+from frhsic_core.kernels import Kernel, needs_torch, resolve_kernel
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 @same_kind
@@ -59,7 +61,7 @@ def coco(
     >>> round(coco([0.0, 1.0, 2.0], [0.0, 1.0, 4.0], kernel_z=Linear(), kernel_s=Linear()), 4)  # |covariance|
     1.3333
     """
-    z, s = as_pair(z, s)
+    z, s = as_pair(z, s, torch=needs_torch(kernel_z) or needs_torch(kernel_s))
     value, change = _norm(z, s, (kernel_z, kernel_s), [], "coco")
     return (value + change) / z.shape[-2]
 
@@ -108,7 +110,7 @@ def khgr(
     >>> round(khgr(z, s, ridge=0.1), 3), round(khgr(z, s, ridge=1e-8), 3)
     (0.741, 1.0)
     """
-    z, s = as_pair(z, s)
+    z, s = as_pair(z, s, torch=needs_torch(kernel_z) or needs_torch(kernel_s))
     pair = ridge if isinstance(ridge, tuple | list) else (ridge, ridge)
     if len(pair) != 2:
         raise ValueError(
@@ -119,9 +121,9 @@ def khgr(
             f"ridge is {ridge}: it must be positive; without regularisation the sample kHGR is one for every sample."
         )
     value, change = _norm(z, s, (kernel_z, kernel_s), [float(eta) for eta in pair], "khgr")
-    eps = torch.finfo(value.dtype).eps
+    eps = finfo(value).eps
     # Below one by definition; rounding can reach it when the ridge is tiny.
-    return value.clamp_max(1.0 - eps) + torch.where(value > z.shape[-2] * eps, change, 0.0)
+    return value.clamp_max(1.0 - eps) + xp.where(value > z.shape[-2] * eps, change, 0.0)
 
 
 def _norm(
@@ -140,16 +142,16 @@ def _norm(
     """
     n = z.shape[-2]
     advice = f"{name} needs whole matrices and O(n³) time: pass a random subset of the rows."
-    require_memory(z, n, batch=batch_shape(z, s).numel(), copies=12, advice=advice)
+    require_memory(z, n, batch=math.prod(batch_shape(z, s)), copies=12, advice=advice)
     sides = []
     for x, kernel, ridge, side in zip((z, s), kernels, ridges or (None, None), "zs", strict=True):
         gram = require_value(resolve_kernel(kernel, x, name=f"kernel_{side}")(x), name)
         centered = center(gram)
-        values, vectors = torch.linalg.eigh(centered.detach())
+        values, vectors = xp.eigh(centered.detach())
         # Eigenvalues below n·eps·max|K| are rounding, of either sign.
-        floor = n * torch.finfo(gram.dtype).eps * gram.detach().abs().amax((-2, -1))
-        value = torch.where(values > floor.unsqueeze(-1), values, torch.zeros_like(values))
-        slope = torch.ones_like(value)  # √f'
+        floor = n * finfo(gram).eps * gram.detach().abs().amax((-2, -1))
+        value = xp.where(values > floor.unsqueeze(-1), values, xp.zeros_like(values))
+        slope = xp.ones_like(value)  # √f'
         if ridge is not None:
             value, slope = value / (value + n * ridge), math.sqrt(n * ridge) / (value + n * ridge)
         kept = max(
@@ -164,13 +166,13 @@ def _norm(
             )
         )
     f, g = sides[0][-1], sides[1][-1]
-    p, singular, q = torch.linalg.svd(f.mT @ g, full_matrices=False)
+    p, singular, q = xp.svd(f.mT @ g)
     sigma = singular[..., 0]
-    change = torch.zeros_like(sigma)
+    change = xp.zeros_like(sigma)
     for (centered, vectors, slope, _), direction in zip(
         sides, (g @ q.mT[..., :1], f @ p[..., :1]), strict=True
     ):
         along = vectors @ (slope * (vectors.mT @ direction))
         change = change + ((centered @ along) * along).sum((-2, -1))
-    half = torch.where(sigma > 0, 0.5 / torch.where(sigma > 0, sigma, 1.0), 0.0)
+    half = xp.where(sigma > 0, 0.5 / xp.where(sigma > 0, sigma, 1.0), 0.0)
     return sigma, half * (change - change.detach())

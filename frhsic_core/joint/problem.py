@@ -10,22 +10,25 @@ import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from frhsic_core._arrays import ArrayLike, as_pair, read_mixed, row_weights
+from frhsic_core.backend import gradient_wanted, is_tensor, xp
 from frhsic_core.joint.contraction import inverse_root, smallest_own
 from frhsic_core.kernels import (
     Kernel,
     bandwidths_of,
     from_the_mean,
+    needs_torch,
     resolve_kernel,
     with_bandwidths,
     without_units,
 )
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 @dataclass(frozen=True)
@@ -60,7 +63,7 @@ class Problem:
         return self.z.shape[-2]
 
     @cached_property
-    def batch(self) -> torch.Size:
+    def batch(self) -> tuple[int, ...]:
         """The batch shape of samples, bandwidths and weights together."""
         return common_batch(self.z, self.s, self.kernel_z, self.kernel_s, self.weights)
 
@@ -72,7 +75,7 @@ class Problem:
     @property
     def needs_gradient(self) -> bool:
         """Whether a gradient in a sample is asked for."""
-        return torch.is_grad_enabled() and (self.z.requires_grad or self.s.requires_grad)
+        return gradient_wanted(self.z, self.s)
 
     def elements(self) -> Iterator[Problem]:
         """Yield the problem of each batch element: one pair of samples."""
@@ -112,7 +115,8 @@ def read_problem(
     """Read what a user passes; parameters as in :func:`frhsic_core.hsic`."""
     s, categorical = read_mixed(s)
     least = 4 if estimator == "unbiased" else 1
-    z, s = as_pair(z, s, check_finite=check_finite, min_rows=least)
+    torch = needs_torch(kernel_z) or needs_torch(kernel_s)
+    z, s = as_pair(z, s, check_finite=check_finite, min_rows=least, torch=torch)
     kernel_z = resolve_kernel(kernel_z, z, name="kernel_z")
     kernel_s = resolve_kernel(kernel_s, s, name="kernel_s", categorical=categorical)
     weights = row_weights(z, mask, sample_weight)
@@ -121,7 +125,7 @@ def read_problem(
             raise ValueError(
                 "sample_weight needs estimator='biased': the unbiased form exists for masks only."
             )
-        weights = _kept_rows(weights, z.dtype)
+        weights = _kept_rows(weights, z)
     z = from_the_mean(z, kernel_z)
     s = from_the_mean(s, kernel_s)
     if normalized:
@@ -131,9 +135,9 @@ def read_problem(
     return Problem(z, s, kernel_z, kernel_s, weights, estimator, normalized)
 
 
-def _kept_rows(weights: Tensor, dtype: torch.dtype) -> Tensor:
+def _kept_rows(weights: Tensor, like: Tensor) -> Tensor:
     """Return one for each row that a mask keeps, which must be four, and zero for the others."""
-    kept = (weights > 0).to(dtype)
+    kept = (weights > 0).to(like)
     fewest = int(kept.sum(-1).min())
     if fewest < 4:
         raise ValueError(f"mask keeps {fewest} rows: the unbiased estimator needs at least 4.")
@@ -149,12 +153,12 @@ def common_batch(
     kernel_z: Kernel | None,
     kernel_s: Kernel | None,
     weights: Tensor | None = None,
-) -> torch.Size:
+) -> tuple[int, ...]:
     """Return the batch shape of all of these together; ``None`` is a kernel that is found later."""
     shapes = [_batch_of_gram(kernel_z, z), _batch_of_gram(kernel_s, s)]
     if weights is not None:
         shapes.append(weights.shape[:-1])
-    return torch.Size(np.broadcast_shapes(*shapes))
+    return np.broadcast_shapes(*shapes)
 
 
 def _batch_of_gram(kernel: Kernel | None, x: Tensor) -> tuple[int, ...]:
@@ -173,7 +177,7 @@ def _is_learned(kernel: Kernel, x: Tensor) -> bool:
     known = bandwidths_of(kernel)
     if known is None:
         return _some_entry(kernel, x).requires_grad
-    return torch.is_grad_enabled() and any(bandwidth.requires_grad for bandwidth in known)
+    return gradient_wanted(*known)
 
 
 def _some_entry(kernel: Kernel, x: Tensor) -> Tensor:
@@ -185,7 +189,7 @@ def _some_entry(kernel: Kernel, x: Tensor) -> Tensor:
 
 
 def elements(
-    z: Tensor, s: Tensor, kernel_z: Any, kernel_s: Any, batch: torch.Size
+    z: Tensor, s: Tensor, kernel_z: Any, kernel_s: Any, batch: tuple[int, ...]
 ) -> Iterator[tuple[tuple[int, ...], tuple[Tensor, Tensor, Any, Any]]]:
     """Yield the index of each batch element, and its samples and kernels."""
     if not batch:
@@ -197,12 +201,12 @@ def elements(
         yield i, (z[i], s[i], _own_kernel(kernel_z, batch, i), _own_kernel(kernel_s, batch, i))
 
 
-def _own_kernel(kernel: Any, batch: torch.Size, i: tuple[int, ...]) -> Any:
+def _own_kernel(kernel: Any, batch: tuple[int, ...], i: tuple[int, ...]) -> Any:
     """Return the kernel of one batch element."""
 
     def own(bandwidth: float | Tensor) -> float | Tensor:
-        if isinstance(bandwidth, Tensor) and bandwidth.ndim:
-            return bandwidth.expand(batch)[i]
+        if is_tensor(bandwidth) and bandwidth.ndim:
+            return bandwidth.expand(*batch)[i]
         return bandwidth
 
     return with_bandwidths(kernel, own)
@@ -232,4 +236,4 @@ def over_pairs(problem: Problem, of_pair: Callable[[Problem], Tensor | None]) ->
         found.append(value)
     if not found:
         return problem.z.new_zeros(problem.batch)
-    return torch.stack(found).reshape(problem.batch).to(problem.z.dtype)
+    return xp.stack(found).reshape(problem.batch).to(problem.z.dtype)

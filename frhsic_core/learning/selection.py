@@ -247,7 +247,7 @@ def validation_table(
 
 def _validation_data(x: ArrayLike, y: ArrayLike, s: ArrayLike, *, task: str) -> TrainingData:
     """Return arrays as one dataset without weights."""
-    features, attribute = as_pair(x, s, names=("X", "s"))
+    features, attribute = as_pair(x, s, names=("X", "s"), torch=True)
     target = as_tensor(y, name="y").reshape(1, -1)
     return TrainingData(
         features.unsqueeze(0), target, attribute.unsqueeze(0), sample_weight=None, task=task

@@ -70,7 +70,7 @@ def authors_gdp(
     """
     require_same_rows(s, mask, names=("s", "mask"))
     require_same_rows(s, sample_weight, names=("s", "sample_weight"))
-    y, points = as_predictions(y_pred, s, check_finite)
+    y, points = as_predictions(y_pred, s, check_finite, torch=True)
     if points.shape[-1] != 1:
         raise ValueError(f"s has {points.shape[-1]} columns: pass one attribute.")
     q = row_weights(points, mask, sample_weight, check_finite=check_finite)
@@ -115,7 +115,7 @@ def smoothed_gdp(y_pred: ArrayLike, s: ArrayLike, *, bandwidth: Bandwidth = 0.1)
     >>> round(smoothed_gdp([0.1, 0.2, 0.7, 0.8], [0.0, 0.0, 1.0, 1.0], bandwidth=0.01).item(), 6)
     0.3
     """
-    y, s = as_predictions(y_pred, s, check_finite=False)
+    y, s = as_predictions(y_pred, s, check_finite=False, torch=True)
     h = resolve_bandwidth(bandwidth, s, None)
     mean = y.mean(-1, keepdim=True)
     step = max(1, _BLOCK // max(1, s.shape[:-1].numel()))

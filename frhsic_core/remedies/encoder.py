@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from frhsic_core import learning  # its names import PyTorch on first use
 from frhsic_core.inputs.fitting import require_resolution
-from frhsic_core.learning import FairClassifier, FairRegressor
 from frhsic_core.remedies.attributes import attribute_matrix
 from frhsic_core.remedies.cross_fits import CrossFits
 from frhsic_core.remedies.features import Features
@@ -38,8 +38,11 @@ class TrainedEncoder(Remedy):
     ) -> FittedModel:
         features = Features(None, sees_s=False)
         numbers = features.fit_transform(people)
-        kinds = {"regression": FairRegressor, "classification": FairClassifier}
-        network = kinds[people.task.name](lam, random_state=seed, device="cpu")
+        if people.task.name == "regression":
+            kind = learning.FairRegressor
+        else:
+            kind = learning.FairClassifier
+        network = kind(lam, random_state=seed, device="cpu")
         network.fit(numbers, people.y, sensitive_features=attribute_matrix(people.s))
         return FittedModel(features, network, people)
 

@@ -11,6 +11,7 @@ import torch
 from samples import normal
 from scipy import stats
 
+from frhsic_core._arrays import as_draws
 from frhsic_core.joint import hsic, hsic_test
 from frhsic_core.joint.independence.permutation import (
     FACTORS,
@@ -56,7 +57,7 @@ def by_hand(z: torch.Tensor, s: torch.Tensor, orders: torch.Tensor) -> np.ndarra
 def test_the_test_is_a_loop_over_factors_and_orders(d: int) -> None:
     s = normal(1, 15, 1)
     z = normal(2, 15, d) + 0.7 * s
-    orders = random_orders(39, 15, torch.Generator().manual_seed(3))[1:]
+    orders = random_orders(39, 15, as_draws(3, like=s), like=s)[1:]
     largest = by_hand(z, s, orders)
     result = hsic_test(
         z, s, method="aggregated", n_permutations=39, random_state=torch.Generator().manual_seed(3)
@@ -98,7 +99,7 @@ def test_kernels_without_a_bandwidth_give_the_permutation_test() -> None:
     result = hsic_test(
         z, s, method="aggregated", random_state=torch.Generator().manual_seed(1), **options
     )
-    orders = random_orders(99, 30, torch.Generator().manual_seed(1))[1:]
+    orders = random_orders(99, 30, as_draws(1, like=z), like=z)[1:]
     null = torch.stack(
         [hsic(z, s[order], kernel_z=Distance(), kernel_s=Distance()) for order in orders]
     )
@@ -183,7 +184,7 @@ def test_factors_give_the_statistics_of_the_definition(n: int, kernel: Kernel, c
         within_groups(torch.stack([window(x) for window in scaled(one, FACTORS)]), groups)
         for one, x in ((kernel, z), (Gaussian(15.0), s))
     )
-    order = random_orders(20, n, draw, strata)
+    order = random_orders(20, n, as_draws(draw, like=z), strata, like=z)
     products = [[a * b[p][:, p] for a, b in zip(k, l, strict=True)] for p in order]
     pooled = torch.tensor(
         [[both.sum() / n for both in own] for own in products], dtype=torch.float64

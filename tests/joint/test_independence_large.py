@@ -11,6 +11,7 @@ import pytest
 import torch
 from scipy import stats
 
+from frhsic_core._arrays import as_draws
 from frhsic_core.joint import hsic, hsic_test
 from frhsic_core.joint.contraction import center
 from frhsic_core.joint.engines import dense, streamed
@@ -154,11 +155,13 @@ def test_permuted_bins_are_a_loop_over_hsic(
     groups = (
         [torch.arange(n)] if kind != "groups" else [torch.arange(0, n, 2), torch.arange(1, n, 2)]
     )
-    strata = permutation.group_strata(groups, n, labels.numpy() if kind == "clusters" else None)
+    strata = permutation.group_strata(
+        groups, n, labels.numpy() if kind == "clusters" else None, like=z
+    )
     factors = (1.0, 0.5)
-    g = torch.Generator().manual_seed(3)
-    sets = bins_of(n, g, strata, bins=5)
-    orders = [random_orders(6, len(rows), g) for rows in sets]
+    draws = as_draws(3, like=z)
+    sets = bins_of(n, draws, strata, bins=5)
+    orders = [random_orders(6, len(rows), draws, like=z) for rows in sets]
     sides = [
         JointFeatures([Gaussian(factor * sigma) for factor in factors], x, share=1e-13)
         for x, sigma in ((z, 1.0), (s, 0.7))
@@ -197,10 +200,9 @@ def test_permuted_bins_are_a_loop_over_hsic(
 
 def test_bins_are_random_and_nearly_all_rows_move() -> None:
     rows = [torch.arange(5003).unsqueeze(-1)]
-    assert [
-        tuple(part.shape) for part in bins_of(5003, torch.Generator().manual_seed(0), rows)
-    ] == [(32, 156)]
-    sets = bins_of(5003, torch.Generator().manual_seed(0), rows, bins=8)
+    one = bins_of(5003, as_draws(0, like=rows[0]), rows)
+    assert [tuple(part.shape) for part in one] == [(32, 156)]
+    sets = bins_of(5003, as_draws(0, like=rows[0]), rows, bins=8)
     assert [tuple(part.shape) for part in sets] == [(8, 156)] * 4
     assert len(torch.cat([part.flatten() for part in sets]).unique()) == 4 * 8 * 156
     assert (sets[0][0].diff() < 0).any()
@@ -287,7 +289,7 @@ def test_permuted_bins_keep_the_level(
         .sort(-2)
         .values.unbind()
     )
-    order = random_orders(draws, 51, g)[1:].unsqueeze(-1)
+    order = random_orders(draws, 51, as_draws(g, like=s), like=s)[1:].unsqueeze(-1)
     s = s.gather(1, order.expand(-1, -1, columns))
     rejected = int(hsic_test(z, s, method=method, n_permutations=19, random_state=g).reject.sum())
     low, high = stats.binom.interval(0.99, draws, 0.05)
@@ -299,10 +301,10 @@ def test_the_kernel_on_s_is_the_same_for_each_permutation(columns: int) -> None:
     """Otherwise a permuted S would have another bandwidth or other landmarks, and the level would be approximate."""
     n = 1100
     s = sample(9, n, 2)[0][:, :columns]
-    chosen, other = permutation.group_strata([torch.arange(n)], n, None)
+    chosen, other = permutation.group_strata([torch.arange(n)], n, None, like=s)
     assert (len(chosen), len(other)) == (1000, 100)
-    sets = bins_of(n, torch.Generator().manual_seed(1), [chosen, other])
-    orders = [random_orders(3, len(rows), torch.Generator().manual_seed(2)) for rows in sets]
+    sets = bins_of(n, as_draws(1, like=s), [chosen, other])
+    orders = [random_orders(3, len(rows), as_draws(2, like=s), like=s) for rows in sets]
     order = whole_order(n, sets, orders, 1)
     moved = s[order]
     assert not torch.equal(moved, s)
@@ -393,10 +395,11 @@ def test_the_exact_hsic_beyond_the_limit_of_all_pairs(
 
 def test_clusters_move_whole_among_clusters_of_their_size() -> None:
     labels = np.array(list("abacbdefeg"))  # a, b and e have two rows; c, d, f and g one
-    strata = permutation.group_strata([torch.arange(10)], 10, labels)
+    like = torch.zeros(10)
+    strata = permutation.group_strata([torch.arange(10)], 10, labels, like=like)
     assert sorted(tuple(rows.shape) for rows in strata) == [(3, 2), (4, 1)]
     pairs = {(0, 2), (1, 4), (6, 8)}
-    orders = random_orders(200, 10, torch.Generator().manual_seed(0), strata)
+    orders = random_orders(200, 10, as_draws(0, like=like), strata, like=like)
     for order in orders:
         assert {(int(order[a]), int(order[b])) for a, b in pairs} == pairs
     assert len({tuple(order.tolist()) for order in orders}) > 70  # of 3!·4! = 144

@@ -64,6 +64,7 @@ def names(n: int) -> dict[str, Any]:
             "np": np,
             "Fraction": Fraction,
             "components": components,
+            "HSICLoss": joint.HSICLoss,
             # Words are labels, whole numbers are numbers.
             "group": data["label"].astype(str),
             "pair_variance": bounds_hsic.pair_variance,

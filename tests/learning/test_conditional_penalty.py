@@ -32,7 +32,9 @@ def data(
         if task == "regression"
         else (torch.arange(n) % 3 == 0).double().unsqueeze(0)
     )
-    rows = None if control is None else control.rows.unsqueeze(0)
+    rows = None
+    if control is not None:
+        rows = torch.as_tensor(control.rows.numpy()).unsqueeze(0)
     return TrainingData(normal(2, 1, n, 2), y, normal(3, 1, n, 1), None, task, rows)
 
 

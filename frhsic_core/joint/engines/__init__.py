@@ -24,12 +24,13 @@ agreement runs over the list.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
-
-from torch import Tensor
+from typing import TYPE_CHECKING, Protocol
 
 from frhsic_core.joint.engines import columns, dense, fused, streamed, thin
 from frhsic_core.joint.problem import Problem
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 class Engine(Protocol):

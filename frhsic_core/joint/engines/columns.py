@@ -10,17 +10,19 @@ up to rounding, in float64. They have no gradient.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-import torch
-from torch import Tensor
-from torch.nn.functional import pad
-
+from frhsic_core.backend import xp
 from frhsic_core.joint.contraction import from_sums
 from frhsic_core.joint.engines import thin
 from frhsic_core.joint.factors import THIN_ROWS, factor
 from frhsic_core.joint.problem import Problem, over_pairs
 from frhsic_core.kernels import Distance, Laplacian
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 # From this many rows sorted columns are faster than two matrices of distances.
 SORTED_ROWS = 256
@@ -84,7 +86,7 @@ def _of_distances(pair: Problem) -> Tensor:
     else:
         product = sum_of_products(x, y)
         rows_y = sums_of_distances(y)
-    ones = torch.ones_like(x)
+    ones = xp.ones_like(x)
     return 0.25 * from_sums(product, rows_x, rows_y, ones, estimator=pair.estimator)
 
 
@@ -97,7 +99,7 @@ def _of_laplacians(pair: Problem) -> Tensor | None:
     x = pair.z[order, 0].double()
     y = pair.s[order].double()
     if pair.weights is None:
-        p = torch.full_like(x, 1.0 if unbiased else 1.0 / len(x))
+        p = xp.full_like(x, 1.0 if unbiased else 1.0 / len(x))
     else:
         p = pair.weights.double()[order]
     sigma = float(pair.kernel_z.bandwidth)
@@ -106,8 +108,8 @@ def _of_laplacians(pair: Problem) -> Tensor | None:
         tau = float(pair.kernel_s.bandwidth)
         product = laplacian_sum(x, y[:, 0], p, sigma, tau)
         sorted_y, place = y[:, 0].sort()
-        rows_y = torch.empty_like(p).index_copy_(0, place, laplacian_times(sorted_y, p[place], tau))
-        diagonal_y = torch.ones_like(p)
+        rows_y = xp.empty_like(p).index_copy_(0, place, laplacian_times(sorted_y, p[place], tau))
+        diagonal_y = xp.ones_like(p)
     else:
         features = factor(pair.kernel_s, y)
         if features is None:
@@ -115,7 +117,7 @@ def _of_laplacians(pair: Problem) -> Tensor | None:
         psi = features(y)
         psi = psi - (p @ psi) / p.sum()
         product = _sum_over_features(x, psi.mT, p, sigma)
-        rows_y = torch.zeros_like(p)  # the weighted features sum to zero
+        rows_y = xp.zeros_like(p)  # the weighted features sum to zero
         diagonal_y = psi.square().sum(-1)
     if unbiased:
         product = product - p @ diagonal_y
@@ -127,7 +129,7 @@ def _of_laplacians(pair: Problem) -> Tensor | None:
 def _sum_over_features(x: Tensor, psi: Tensor, p: Tensor, sigma: float) -> Tensor:
     """Return Σ_ij p_i p_j exp(−|x_i − x_j|/σ) ψ_i·ψ_j for sorted x and features ``(rank, n)``."""
     sums = [(part * laplacian_times(x, part, sigma)).sum() for part in (psi * p).split(8)]
-    return torch.stack(sums).sum()
+    return xp.stack(sums).sum()
 
 
 # Sums over all pairs of rows of two columns -------------------------------------------------------
@@ -137,9 +139,9 @@ def sums_of_distances(x: Tensor) -> Tensor:
     """Return Σ_j |x_i − x_j| for each i, from sorted numbers and their partial sums."""
     ordered, order = x.sort()
     n = len(x)
-    place = torch.arange(n, dtype=x.dtype, device=x.device)
+    place = xp.arange(n, like=x).to(x)
     sums = (2.0 * place - n + 1.0) * ordered + ordered.sum() - 2.0 * ordered.cumsum(0) + ordered
-    return torch.empty_like(x).index_copy_(0, order, sums)
+    return xp.empty_like(x).index_copy_(0, order, sums)
 
 
 def sum_of_products(x: Tensor, y: Tensor) -> Tensor:
@@ -150,18 +152,19 @@ def sum_of_products(x: Tensor, y: Tensor) -> Tensor:
 
     Examples
     --------
+    >>> import torch
     >>> sum_of_products(torch.tensor([0.0, 1.0, 3.0]), torch.tensor([2.0, 1.0, 1.0])).item()
     8.0
     """
 
     def across(weight: Tensor, left: Tensor, right: Tensor, upper: Tensor) -> Tensor:
-        lower = torch.where(upper, 0.0, weight)
-        below = torch.stack([lower, lower * left, lower * right, lower * left * right]).cumsum(-1)
+        lower = xp.where(upper, 0.0, weight)
+        below = xp.stack([lower, lower * left, lower * right, lower * left * right]).cumsum(-1)
         one, of_x, of_y, of_both = 2.0 * below - below[..., -1:]  # smaller minus larger y
         inner = left * right * one - right * of_x - left * of_y + of_both
         return (inner * (weight * upper)).sum()
 
-    return _over_pairs(x, y, torch.ones_like(x), torch.mul, across)
+    return _over_pairs(x, y, xp.ones_like(x), xp.mul, across)
 
 
 def laplacian_sum(x: Tensor, y: Tensor, weights: Tensor, sigma: float, tau: float) -> Tensor:
@@ -169,6 +172,7 @@ def laplacian_sum(x: Tensor, y: Tensor, weights: Tensor, sigma: float, tau: floa
 
     Examples
     --------
+    >>> import torch
     >>> x = torch.tensor([0.0, 1.0])
     >>> bool((laplacian_sum(x, x, torch.ones(2), 1.0, 1.0) - 2 - 2 * torch.exp(torch.tensor(-2.0))).abs() < 1e-6)
     True
@@ -176,12 +180,12 @@ def laplacian_sum(x: Tensor, y: Tensor, weights: Tensor, sigma: float, tau: floa
 
     def across(weight: Tensor, left: Tensor, right: Tensor, upper: Tensor) -> Tensor:
         # From the largest x of the lower half, so that no exponent is positive.
-        middle = torch.where(upper, -torch.inf, left).amax(-1, keepdim=True)
-        size = weight * torch.exp(-(left - middle).abs() / sigma)
-        found = laplacian_times(right, torch.where(upper, 0.0, size), tau)
-        return (torch.where(upper, size, 0.0) * found).sum()
+        middle = xp.where(upper, -math.inf, left).amax(-1, keepdim=True)
+        size = weight * xp.exp(-(left - middle).abs() / sigma)
+        found = laplacian_times(right, xp.where(upper, 0.0, size), tau)
+        return (xp.where(upper, size, 0.0) * found).sum()
 
-    return _over_pairs(x, y, weights, lambda a, b: torch.exp(-(a / sigma + b / tau)), across)
+    return _over_pairs(x, y, weights, lambda a, b: xp.exp(-(a / sigma + b / tau)), across)
 
 
 def _over_pairs(
@@ -197,7 +201,7 @@ def _over_pairs(
     sorted by y: their weights, x and y, and which rows are in the upper half.
     """
     n = len(x)
-    order = torch.argsort(x)
+    order = x.argsort()
     size = _DIRECT
     while size < n:
         size *= 2
@@ -206,21 +210,20 @@ def _over_pairs(
         row[:n] = values[order]
     rows[1, n:] = rows[1, n - 1]
     total = x.new_zeros(())
-    for part in rows.view(3, -1, _DIRECT).split(2**8, dim=1):
+    for part in rows.reshape(3, -1, _DIRECT).split(2**8, dim=1):
         weight, *columns = part.unbind()
-        values = direct(
-            *((column.unsqueeze(-1) - column.unsqueeze(-2)).abs_() for column in columns)
-        )
+        distances = [(column.unsqueeze(-1) - column.unsqueeze(-2)).abs_() for column in columns]
+        values = direct(*distances)
         total += ((values @ weight.unsqueeze(-1)).squeeze(-1) * weight).sum()
-    place = torch.argsort(rows[2]).unsqueeze(0)
+    place = rows[2].argsort().unsqueeze(0)
     while place.shape[1] > _DIRECT:  # a stable split leads from one level to the next
         half = place.shape[1] // 2
         upper = (place & half) != 0
-        weight, left, right = (row[place] for row in rows)
+        weight, left, right = rows[:, place].unbind()
         total += 2.0 * across(weight, left, right, upper)
-        place = torch.stack([place[~upper].view(-1, half), place[upper].view(-1, half)], 1).view(
-            -1, half
-        )
+        lower_half = place[~upper].reshape(-1, half)
+        upper_half = place[upper].reshape(-1, half)
+        place = xp.stack([lower_half, upper_half], 1).reshape(-1, half)
     return total
 
 
@@ -230,17 +233,22 @@ def laplacian_times(x: Tensor, v: Tensor, sigma: float) -> Tensor:
     The recursion h_i = exp(−(x_i − x_(i−1))/σ) h_(i−1) + v_i runs along the rows in both
     directions. It is computed by doubling: after k steps h_i holds the sum over 2^k rows.
     """
-    decay = torch.exp(-x.diff(dim=-1) / sigma)
-    start = torch.zeros_like(x[..., :1])
-    forward = _recursion(v, torch.cat([start, decay], -1))
-    backward = _recursion(v.flip(-1), torch.cat([start, decay.flip(-1)], -1)).flip(-1)
+    decay = xp.exp(-x.diff(dim=-1) / sigma)
+    start = xp.zeros_like(x[..., :1])
+    forward = _recursion(v, xp.cat([start, decay], -1))
+    backward = _recursion(v.flip(-1), xp.cat([start, decay.flip(-1)], -1)).flip(-1)
     return forward + backward - v
 
 
 def _recursion(v: Tensor, decay: Tensor) -> Tensor:
     step = 1
     while step < v.shape[-1] and bool(decay.any()):
-        v = v + decay * pad(v[..., :-step], (step, 0))
-        decay = decay * pad(decay[..., :-step], (step, 0))
+        v = v + decay * _shifted(v, step)
+        decay = decay * _shifted(decay, step)
         step *= 2
     return v
+
+
+def _shifted(v: Tensor, step: int) -> Tensor:
+    """Return the entries moved to the right, with zeros at the left."""
+    return xp.cat([xp.zeros_like(v[..., :step]), v[..., :-step]], -1)

@@ -6,11 +6,15 @@ Differentiable in samples and bandwidths.
 
 from __future__ import annotations
 
-from torch import Tensor
+import math
+from typing import TYPE_CHECKING
 
 from frhsic_core._arrays import DENSE_ROWS, fits_memory, require_memory
 from frhsic_core.joint.contraction import dependence
 from frhsic_core.joint.problem import Problem
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 _MATRICES = 6  # that are held at the same time
 _LEARNED_MATRICES = 12  # with those that autograd keeps
@@ -19,7 +23,7 @@ _LEARNED_MATRICES = 12  # with those that autograd keeps
 def serves(problem: Problem) -> bool:
     """Return whether whole matrices fit; where a kernel is learned, too many rows are an error."""
     n = problem.rows
-    batch = problem.batch.numel()
+    batch = math.prod(problem.batch)
     if problem.is_learned:
         advice = "A learned bandwidth needs whole matrices: pass a random subset of the rows."
         require_memory(problem.z, n, batch=batch, copies=_LEARNED_MATRICES, advice=advice)

@@ -6,9 +6,12 @@ are in float32.
 
 from __future__ import annotations
 
-from torch import Tensor
+from typing import TYPE_CHECKING
 
 from frhsic_core.joint.problem import Problem, over_pairs
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 def serves(problem: Problem) -> bool:

@@ -15,14 +15,16 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from functools import partial
-
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING
 
 from frhsic_core._arrays import recomputed
+from frhsic_core.backend import xp
 from frhsic_core.joint.contraction import from_sums
 from frhsic_core.joint.engines import fused
 from frhsic_core.joint.problem import Problem, over_pairs
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 CHUNK = 2048  # rows of a block
 
@@ -48,6 +50,7 @@ def of_pair(pair: Problem) -> Tensor:
 
     Examples
     --------
+    >>> import torch
     >>> from frhsic_core import Gaussian, hsic
     >>> z = torch.linspace(0, 1, 50, dtype=torch.float64)[:, None]
     >>> kernel = Gaussian(0.3)
@@ -61,8 +64,8 @@ def of_pair(pair: Problem) -> Tensor:
     parts_z = pair.z.double().split(CHUNK)
     parts_s = pair.s.double().split(CHUNK)
     parts_p = p.split(CHUNK)
-    product = torch.zeros((), dtype=torch.float64, device=p.device)
-    sums = [torch.zeros_like(part).expand(2, -1) for part in parts_p]
+    product = p.new_zeros(())
+    sums = [xp.zeros_like(part).expand(2, -1) for part in parts_p]
     for i, j in itertools.combinations_with_replacement(range(len(parts_p)), 2):
         samples = [parts_z[i], parts_s[i]]
         if j > i:
@@ -73,7 +76,7 @@ def of_pair(pair: Problem) -> Tensor:
         sums[i] = sums[i] + right
         if j > i:
             sums[j] = sums[j] + left
-    k, l = torch.cat(sums, -1)
+    k, l = xp.cat(sums, -1).unbind()
     return from_sums(product, k, l, p, estimator=pair.estimator)
 
 
@@ -82,7 +85,7 @@ def _probabilities(pair: Problem) -> Tensor:
     if pair.weights is not None:
         return pair.weights.double()
     weight = 1.0 if pair.estimator == "unbiased" else 1.0 / pair.rows
-    return torch.full_like(pair.z[:, 0], weight, dtype=torch.float64)
+    return xp.full_like(pair.z[:, 0].detach().double(), weight)
 
 
 def _sums_of_blocks(pair: Problem) -> Callable[..., tuple[Tensor, Tensor, Tensor]]:
@@ -105,13 +108,13 @@ def _sums_of_blocks(pair: Problem) -> Callable[..., tuple[Tensor, Tensor, Tensor
         l = pair.kernel_s(*rows_s).double() - offset_s
         on_the_diagonal = len(samples) == 2
         if on_the_diagonal and pair.estimator == "unbiased":
-            own = torch.eye(len(k), dtype=torch.bool, device=k.device)
+            own = xp.own_entries(len(k), like=k)
             k = k.masked_fill(own, 0.0)
             l = l.masked_fill(own, 0.0)
         times = 1.0 if on_the_diagonal else 2.0
         product = p_left @ (k * l) @ p_right * times
-        right = torch.stack([k @ p_right, l @ p_right])
-        left = torch.stack([p_left @ k, p_left @ l])
+        right = xp.stack([k @ p_right, l @ p_right])
+        left = xp.stack([p_left @ k, p_left @ l])
         return product, right, left
 
     return sums

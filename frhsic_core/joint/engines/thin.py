@@ -6,13 +6,16 @@ bandwidth. The relative error is below 1e-10.
 
 from __future__ import annotations
 
-from torch import Tensor
+from typing import TYPE_CHECKING
 
 from frhsic_core.joint import factors
 from frhsic_core.joint.contraction import sum_factors
 from frhsic_core.joint.factors import FEW_COLUMNS, ThinPair, thin_pair
 from frhsic_core.joint.problem import Problem, over_pairs
 from frhsic_core.kernels import Kernel
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 def serves(problem: Problem) -> bool:

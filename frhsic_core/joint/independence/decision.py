@@ -8,22 +8,23 @@ several bandwidths at once.
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from frhsic_core._arrays import (
     ArrayLike,
     RandomState,
-    as_generator,
+    as_draws,
     as_pair,
     read_mixed,
     require_same_rows,
     same_kind,
 )
 from frhsic_core._choices import one_of
+from frhsic_core.backend import is_torch, xp
 from frhsic_core.joint.given import Given, read_given
 from frhsic_core.joint.independence.fits import fitted_groups
 from frhsic_core.joint.independence.permutation import (
@@ -35,7 +36,16 @@ from frhsic_core.joint.independence.permutation import (
 )
 from frhsic_core.joint.independence.residual import residual_test
 from frhsic_core.joint.problem import common_batch, elements
-from frhsic_core.kernels import Kernel, from_the_mean, in_own_units, resolve_kernel
+from frhsic_core.kernels import (
+    Kernel,
+    from_the_mean,
+    in_own_units,
+    needs_torch,
+    resolve_kernel,
+)
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 _MIN_ROWS = {"gamma": 6, "spectral": 4, "permutation": 2, "aggregated": 2}
 
@@ -168,6 +178,7 @@ def hsic_test(
 
     Examples
     --------
+    >>> import torch
     >>> z = torch.linspace(-1, 1, 60, dtype=torch.float64)
     >>> result = hsic_test(z, z**2)
     >>> bool(result.reject), bool(result.statistic > result.threshold)
@@ -201,21 +212,20 @@ def hsic_test(
     if given is not None:
         require_same_rows(z, given, names=("z", "given"))
     s, categorical = read_mixed(s)
-    z, s = as_pair(z, s, min_rows=_MIN_ROWS[method])
+    torch = needs_torch(kernel_z) or needs_torch(kernel_s)
+    z, s = as_pair(z, s, min_rows=_MIN_ROWS[method], torch=torch)
     if clusters is not None:
-        clusters = clusters.cpu().numpy() if isinstance(clusters, Tensor) else np.asarray(clusters)
+        clusters = clusters.cpu().numpy() if is_torch(clusters) else np.asarray(clusters)
         if clusters.shape != z.shape[-2:-1]:
             raise ValueError(
                 f"clusters has shape {clusters.shape}: one label for each of the {z.shape[-2]} rows is needed."
             )
     dtype = z.dtype
-    with torch.no_grad():
+    with _without_gradient(z):
         # A p-value must not depend on the precision of the training loop that asks for it.
         z, s = z.double(), s.double()
-        generator = as_generator(random_state)
-        if generator is None:
-            generator = torch.Generator(device=z.device).manual_seed(0)
-        request = Request(method, n_permutations, generator, alpha, clusters)
+        draws = as_draws(random_state, like=z)
+        request = Request(method, n_permutations, draws, alpha, clusters)
         # With ``given`` a default bandwidth is found later, within groups or of residuals.
         if given is None or kernel_z is not None:
             kernel_z = resolve_kernel(kernel_z, z, name="kernel_z")
@@ -225,7 +235,7 @@ def hsic_test(
         s, factor_s = in_own_units(from_the_mean(s, kernel_s), kernel_s)
         n, batch = z.shape[-2], common_batch(z, s, kernel_z, kernel_s)
         stacked = (
-            isinstance(given, Tensor)
+            is_torch(given)
             and batch
             and given.shape[: len(batch)] == batch
             and given.ndim > len(batch)
@@ -233,15 +243,24 @@ def hsic_test(
         shared = None if given is None or stacked else read_given(given, n)
         found = []
         for i, sample in elements(z, s, kernel_z, kernel_s, batch):
-            own = read_given(given[i], n) if isinstance(given, Tensor) and stacked else shared
+            own = read_given(given[i], n) if is_torch(given) and stacked else shared
             found.append(_one(*sample, own, request))
-        every = torch.stack(found, -1).reshape(4, *batch) if found else z.new_empty(4, *batch)
+        every = xp.stack(found, -1).reshape(4, *batch) if found else z.new_empty(4, *batch)
         units = (factor_z * factor_s).expand(batch)
         every[0] *= units
         if method != "aggregated":  # whose statistic is standardized
             every[1:3] *= units
-    value, statistic, threshold = every[:3].to(dtype)
+    value, statistic, threshold = every[:3].to(dtype).unbind()
     return IndependenceTest(value, statistic, threshold, every[3], method, alpha)
+
+
+def _without_gradient(z: Tensor) -> Any:
+    """Return the context in which nothing is recorded for a gradient."""
+    if not is_torch(z):
+        return nullcontext()
+    import torch
+
+    return torch.no_grad()
 
 
 def _one(
@@ -260,9 +279,9 @@ def _one(
                 "clusters needs a discrete given: exchange is possible between rows of equal given only."
             )
         return residual_test(z, s, given, kernel_z, kernel_s, request)
-    groups = [torch.arange(n)] if given is None else given.groups()
+    groups = [xp.arange(n, like=z)] if given is None else given.groups(like=z)
     fitted = request.method in ("gamma", "spectral")
-    strata = [] if fitted and given is None else group_strata(groups, n, request.clusters)
+    strata = [] if fitted and given is None else group_strata(groups, n, request.clusters, like=z)
     z, kernel_z = within_kernel(kernel_z, z, groups)
     s, kernel_s = within_kernel(kernel_s, s, groups)
     sample = z, s, kernel_z, kernel_s, groups

@@ -11,15 +11,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-import torch
 from scipy.special import gammaincc, gammainccinv
-from torch import Tensor
 
 from frhsic_core._arrays import DENSE_ROWS, spaced_rows
+from frhsic_core.backend import finfo, xp
 from frhsic_core.joint.contraction import center
 from frhsic_core.joint.factors import ThinPair, squared_factor, thin_pair
 from frhsic_core.kernels import Kernel, Linear
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 _ENTRIES = 2**23  # numbers of a Gram matrix that are held at once where the matrix is not: 64 MB
 
@@ -81,7 +84,7 @@ def largest_entry(kernel: Kernel, x: Tensor) -> Tensor:
 def _thin_sums(pair: ThinPair, largest: Tensor, method: str) -> PairSums | None:
     """Return the sums from the centered features; ``None`` if the squared kernels have too large a rank."""
     trace, diagonal_squares, diagonal_products = pair.over_rows(_diagonal_sums)
-    product_squares = torch.zeros_like(diagonal_products)
+    product_squares = xp.zeros_like(diagonal_products)
     if method == "gamma":
         every_square = _sum_of_squared_products(pair)
         if every_square is None:
@@ -92,9 +95,9 @@ def _thin_sums(pair: ThinPair, largest: Tensor, method: str) -> PairSums | None:
     return PairSums(
         largest=largest,
         trace=trace,
-        squares=torch.stack([own_z.square().sum(), own_s.square().sum()]),
+        squares=xp.stack([own_z.square().sum(), own_s.square().sum()]),
         diagonal_squares=diagonal_squares,
-        shape=torch.stack([cubic_shape(own_z), cubic_shape(own_s)]),
+        shape=xp.stack([cubic_shape(own_z), cubic_shape(own_s)]),
         product=pair.product().square().sum(),
         product_squares=product_squares,
     )
@@ -102,7 +105,7 @@ def _thin_sums(pair: ThinPair, largest: Tensor, method: str) -> PairSums | None:
 
 def _diagonal_sums(phi: Tensor, psi: Tensor, _: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Return sums over the diagonals k and l of both matrices: pairs Σk, Σl and Σk², Σl², and Σk²l²."""
-    diagonals = torch.stack([phi.square().sum(-1), psi.square().sum(-1)])
+    diagonals = xp.stack([phi.square().sum(-1), psi.square().sum(-1)])
     product = diagonals.prod(0)
     return diagonals.sum(-1), diagonals.square().sum(-1), product.square().sum()
 
@@ -128,7 +131,7 @@ def _all_pairs_sums(
 ) -> PairSums:
     """Return the sums of one sample in O(n) memory, from two passes over both Gram matrices."""
     n = len(z)
-    parts = torch.arange(n, device=z.device).split(max(1, _ENTRIES // n))
+    parts = xp.arange(n, like=z).split(max(1, _ENTRIES // n))
     side_z = _Side.of(kernel_z, z, parts)
     side_s = _Side.of(kernel_s, s, parts)
     totals = z.new_zeros(4, 2)
@@ -136,21 +139,22 @@ def _all_pairs_sums(
     for rows in parts:
         most_z, k = side_z.centered(rows)
         most_s, l = side_s.centered(rows)
-        largest = torch.maximum(largest, torch.stack([most_z, most_s]))
-        own = torch.arange(len(rows))
-        diagonals = torch.stack([k[own, rows], l[own, rows]])
-        squares = torch.stack([k.square().sum(), l.square().sum()])
+        largest = xp.maximum(largest, xp.stack([most_z, most_s]))
+        own = xp.arange(len(rows), like=z)
+        diagonals = xp.stack([k[own, rows], l[own, rows]])
+        squares = xp.stack([k.square().sum(), l.square().sum()])
         product = k.mul_(l)
         off_diagonal = product.square().sum() - diagonals.prod(0).square().sum()
-        products = torch.stack([product.sum(), off_diagonal])
-        totals += torch.stack([diagonals.sum(-1), squares, diagonals.square().sum(-1), products])
-    trace, squares, diagonal_squares, (product_sum, product_squares) = totals
+        products = xp.stack([product.sum(), off_diagonal])
+        totals += xp.stack([diagonals.sum(-1), squares, diagonals.square().sum(-1), products])
+    trace, squares, diagonal_squares, products = totals.unbind()
+    product_sum, product_squares = products.unbind()
     shape = z.new_zeros(2)
     if method == "spectral":
-        some = spaced_rows(n, n if n <= DENSE_ROWS else DENSE_ROWS // 2, z.device)
+        some = spaced_rows(n, n if n <= DENSE_ROWS else DENSE_ROWS // 2, like=z)
         shape_z = cubic_shape(center(kernel_z(z[some])))
         shape_s = cubic_shape(center(kernel_s(s[some])))
-        shape = torch.stack([shape_z, shape_s])
+        shape = xp.stack([shape_z, shape_s])
     return PairSums(largest, trace, squares, diagonal_squares, shape, product_sum, product_squares)
 
 
@@ -165,7 +169,7 @@ class _Side:
     @classmethod
     def of(cls, kernel: Kernel, x: Tensor, parts: Sequence[Tensor]) -> _Side:
         """Return the side, from a first pass over some rows of the matrix at a time."""
-        mean = torch.cat([kernel(x[rows], x).mean(-1) for rows in parts])
+        mean = xp.cat([kernel(x[rows], x).mean(-1) for rows in parts])
         return cls(kernel, x, mean - 0.5 * mean.mean())
 
     def centered(self, rows: Tensor) -> tuple[Tensor, Tensor]:
@@ -177,7 +181,7 @@ class _Side:
 
 def only_rounding(spread: Tensor, largest: Tensor, n: int) -> Tensor:
     """Return whether rounding alone is left of Gram matrices of n rows, from tr K̃/n and max |K|."""
-    return spread <= n * torch.finfo(spread.dtype).eps * largest
+    return spread <= n * finfo(spread).eps * largest
 
 
 # The two fits -------------------------------------------------------------------------------------------------------
@@ -209,22 +213,21 @@ def fitted_groups(
     for rows in groups:
         if len(rows) < min(6, len(z)):
             continue
-        group = z[rows.to(z.device)], s[rows.to(z.device)], kernel_z, kernel_s
+        own = rows.to(z.device)
+        group = z[own], s[own], kernel_z, kernel_s
         pair = thin_pair(*group)
         sums = None
         if pair is not None:
             sizes = [largest_entry(kernel_z, group[0]), largest_entry(kernel_s, group[1])]
-            sums = _thin_sums(pair, torch.stack(sizes), method)
+            sums = _thin_sums(pair, xp.stack(sizes), method)
         if sums is None:
             sums = _all_pairs_sums(*group, method=method)
         if bool(only_rounding(sums.trace / len(rows), sums.largest, len(rows)).any()):
             continue
         mean, variance, shape = sums.fitted(method, float(len(rows)))
         third = 2.0 * variance**1.5 / shape.sqrt()
-        moments.append(
-            torch.stack([sums.product.clamp_min(0.0) / len(rows), mean, variance, third])
-        )
-    statistic, mean, variance, third = torch.stack(moments or [z.new_zeros(4)]).sum(0).unbind()
+        moments.append(xp.stack([sums.product.clamp_min(0.0) / len(rows), mean, variance, third]))
+    statistic, mean, variance, third = xp.stack(moments or [z.new_zeros(4)]).sum(0).unbind()
     # A gamma distribution with shape a has skewness 2/√a.
     pvalue, threshold = fitted_gamma(statistic, mean, variance, 4.0 * variance**3 / third**2, alpha)
     return statistic, pvalue, threshold, variance <= 0
@@ -238,6 +241,6 @@ def fitted_gamma(
     shift = mean - shape * scale
     argument = ((statistic - shift) / scale).clamp_min(0.0)
     shape_cpu = shape.cpu().numpy()
-    tail = torch.as_tensor(gammaincc(shape_cpu, argument.cpu().numpy()), device=mean.device)
-    quantile = torch.as_tensor(gammainccinv(shape_cpu, alpha), device=mean.device)
+    tail = xp.as_tensor(gammaincc(shape_cpu, argument.cpu().numpy()), like=mean)
+    quantile = xp.as_tensor(gammainccinv(shape_cpu, alpha), like=mean)
     return tail, shift + scale * quantile

@@ -38,23 +38,26 @@ all windows.
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
-from torch import Tensor
-from torch.nn.functional import embedding_bag
 
 from frhsic_core._arrays import spaced_rows
+from frhsic_core.backend import Draws, TorchDraws, xp
 from frhsic_core.joint.engines import WITHOUT_PAIRS, solve
 from frhsic_core.joint.factors import pivoted_cholesky
 from frhsic_core.joint.hsic import hsic
 from frhsic_core.joint.independence.fits import only_rounding
 from frhsic_core.joint.problem import Problem
 from frhsic_core.kernels import Gaussian, Kernel, median_distance, with_bandwidths
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 FACTORS = (4.0, 2.0, 1.0, 0.5, 0.25, 0.125)
 # Above this many rows bins are permuted instead of rows: the same power at a small part of the cost.
@@ -87,7 +90,7 @@ class Request:
 
     method: str
     n_permutations: int
-    generator: torch.Generator
+    draws: Draws | TorchDraws
     alpha: float
     clusters: np.ndarray | None
 
@@ -129,7 +132,7 @@ def within_kernel(kernel: Kernel | None, x: Tensor, groups: list[Tensor]) -> tup
     rounding = 1e-12 * x.abs().amax(0)
     for rows in groups:
         x[rows] -= x[rows].mean(0)
-    x = torch.where(x.abs() <= rounding, 0.0, x)
+    x = xp.where(x.abs() <= rounding, 0.0, x)
     return x, Gaussian(median_distance(x, max_points=None if len(x) <= SMALL_ROWS else BASE_ROWS))
 
 
@@ -141,6 +144,7 @@ def cells(x: Tensor) -> tuple[Tensor, Tensor] | None:
 
     Examples
     --------
+    >>> import torch
     >>> cells(torch.tensor([[5.0], [7.0], [5.0]]))
     (tensor([[5.],
             [7.]]), tensor([0, 1, 0]))
@@ -149,11 +153,11 @@ def cells(x: Tensor) -> tuple[Tensor, Tensor] | None:
     if len(varies) > 1:
         return None
     column = int(varies[0]) if len(varies) else 0
-    values, index, counts = torch.unique(x[:, column], return_inverse=True, return_counts=True)
+    values, index, counts = xp.unique(x[:, column], return_inverse=True, return_counts=True)
     if len(values) > CELLS:
         middle = counts.cumsum(0) - 0.5 * counts
-        _, cell = torch.unique((middle * (CELLS / len(x))).long(), return_inverse=True)
-        total = torch.zeros(int(cell[-1]) + 1, dtype=x.dtype, device=x.device)
+        _, cell = xp.unique((middle * (CELLS / len(x))).long(), return_inverse=True)
+        total = x.new_zeros(int(cell[-1]) + 1)
         mass = total.index_add(0, cell, counts.to(x))
         values = total.index_add(0, cell, values * counts) / mass
         index = cell[index]
@@ -191,7 +195,7 @@ class JointFeatures:
         self.x = x
         base, self.index = _base_of(x)
         weight = self._weight_of(base)
-        grams = torch.stack([kernel(base) for kernel in kernels])
+        grams = xp.stack([kernel(base) for kernel in kernels])
         mean = grams @ weight
         spread = grams.diagonal(dim1=-2, dim2=-1) @ weight - mean @ weight
         self.constant = only_rounding(spread, grams.abs().amax((-2, -1)), len(x))
@@ -200,8 +204,8 @@ class JointFeatures:
             grams.sub_(mean.unsqueeze(-1)).sub_(mean.unsqueeze(-2))
         # Each kernel counts with its variance, and a constant one not at all.
         variance = grams.diagonal(dim1=-2, dim2=-1) @ weight
-        self.units = torch.where(self.constant, 0.0, 1.0 / variance)
-        total = torch.tensordot(self.units, grams, 1)
+        self.units = xp.where(self.constant, 0.0, 1.0 / variance)
+        total = xp.tensordot(self.units, grams, 1)
         basis = self._orthonormal(base, total, weight, share)
         self.maps = [_map_to_features(gram, basis, weight, share) for gram in grams]
         self.tables = [basis @ change for change in self.maps]
@@ -209,9 +213,9 @@ class JointFeatures:
 
     def _weight_of(self, base: Tensor) -> Tensor:
         """Return the share of the rows in each cell, or equal weights for some rows of the sample."""
-        counts = torch.ones_like(base[:, 0])
+        counts = xp.ones_like(base[:, 0])
         if self.index is not None:
-            counts = torch.bincount(self.index).to(self.x)  # no cell is empty
+            counts = xp.bincount(self.index).to(self.x)  # no cell is empty
         return counts / counts.sum()
 
     def _orthonormal(self, base: Tensor, total: Tensor, weight: Tensor, share: float) -> Tensor:
@@ -223,8 +227,7 @@ class JointFeatures:
         self.rank = len(pivots)
         self.landmarks = base[pivots]
         self.lower = columns[pivots]
-        _, triangle = torch.linalg.qr(columns * weight.sqrt().unsqueeze(-1))
-        self.inverse = torch.linalg.inv(triangle)
+        self.inverse = xp.inv(xp.triangle(columns * weight.sqrt().unsqueeze(-1)))
         return columns @ self.inverse
 
     def __call__(self, rows: Tensor, kernel: int | None = None) -> Tensor:
@@ -236,7 +239,7 @@ class JointFeatures:
         values = x.new_zeros(())
         for unit, own in zip(self.units, self.kernels, strict=True):
             values = values + unit * own(x, self.landmarks)
-        basis = torch.linalg.solve_triangular(self.lower, values.mT, upper=False).mT @ self.inverse
+        basis = xp.solve_triangular(self.lower, values.mT, upper=False).mT @ self.inverse
         if kernel is None:
             return basis
         return basis @ self.maps[kernel]
@@ -249,17 +252,17 @@ def _base_of(x: Tensor) -> tuple[Tensor, Tensor | None]:
     columns these are some of the rows: the other rows have no point, and the second is ``None``.
     """
     if len(x) <= CELLS:
-        return x, torch.arange(len(x), device=x.device)
+        return x, xp.arange(len(x), like=x)
     found = cells(x)
     if found is None:
-        return x[spaced_rows(len(x), BASE_ROWS, x.device)], None
+        return x[spaced_rows(len(x), BASE_ROWS, like=x)], None
     return found
 
 
 def _map_to_features(gram: Tensor, basis: Tensor, weight: Tensor, share: float) -> Tensor:
     """Return the matrix from the common basis to the features of one kernel."""
     weighted = weight.unsqueeze(-1) * basis
-    values, vectors = torch.linalg.eigh(weighted.mT @ gram @ weighted)
+    values, vectors = xp.eigh(weighted.mT @ gram @ weighted)
     kept = values.clamp_min(0.0).cumsum(0) > 0.1 * share * values.sum()
     return vectors[:, kept] * values[kept].sqrt()
 
@@ -267,40 +270,43 @@ def _map_to_features(gram: Tensor, basis: Tensor, weight: Tensor, share: float) 
 # Orders of the rows --------------------------------------------------------------------------------------------------
 
 
-def group_strata(groups: list[Tensor], n: int, clusters: np.ndarray | None) -> list[Tensor]:
-    """Return the rows that may be exchanged, ``(count, size)`` each: those of one group, or its clusters of one size.
+def group_strata(
+    groups: list[Tensor], n: int, clusters: np.ndarray | None, *, like: Tensor
+) -> list[Tensor]:
+    """Return the rows that may be exchanged, ``(count, size)`` each, beside ``like``.
 
-    In a large sample the rows that give the bandwidths are exchanged among themselves only: the kernel on S is then the
-    same for each permutation, which the exact level needs.
+    They are those of one group, or its clusters of one size. In a large sample the rows that give
+    the bandwidths are exchanged among themselves only: the kernel on S is then the same for each
+    permutation, which the exact level needs.
     """
-    code = torch.empty(n, dtype=torch.long)
+    code = np.empty(n, dtype=np.int64)
     for g, rows in enumerate(groups):
-        code[rows] = g
+        code[np.asarray(rows.cpu())] = g
     if n > SMALL_ROWS and clusters is None:
         code = 2 * code
-        code[spaced_rows(n, BASE_ROWS)] += 1 if len(groups) > 1 else -1
+        code[np.asarray(spaced_rows(n, BASE_ROWS))] += 1 if len(groups) > 1 else -1
     labels = np.arange(n) if clusters is None else clusters
     _, inverse, sizes = np.unique(labels, return_inverse=True, return_counts=True)
-    by_cluster = torch.as_tensor(np.argsort(inverse, kind="stable"))
+    by_cluster = np.argsort(inverse, kind="stable")
     starts = np.cumsum(sizes) - sizes
     strata = []
     for size in np.unique(sizes):
-        first = torch.as_tensor(starts[sizes == size]).unsqueeze(-1)
-        rows = by_cluster[first + torch.arange(int(size))]
-        own = code[rows]
-        if len(rows) > 1 and bool((own != own[:, :1]).any()):
+        first = starts[sizes == size][:, np.newaxis]
+        members = by_cluster[first + np.arange(size)]
+        own = code[members]
+        if len(members) > 1 and bool((own != own[:, :1]).any()):
             raise ValueError(
-                "given varies within a cluster: whole clusters are exchanged between rows of equal given. Average each "
-                "cluster, or leave clusters out."
+                "given varies within a cluster: whole clusters are exchanged between rows of equal "
+                "given. Average each cluster, or leave clusters out."
             )
-        strata += [
-            part
-            for value in own[:, 0].unique().tolist()
-            if len(part := rows[own[:, 0] == value]) > 1
-        ]
+        for value in np.unique(own[:, 0]):
+            part = members[own[:, 0] == value]
+            if len(part) > 1:
+                strata.append(xp.as_tensor(part, like=like))
     if not strata and clusters is not None:
         raise ValueError(
-            "clusters has no two clusters of one size and equal given: there is nothing to exchange."
+            "clusters has no two clusters of one size and equal given: there is nothing to "
+            "exchange."
         )
     if not strata:
         raise ValueError("given has no group with two rows to exchange: use fewer groups.")
@@ -308,40 +314,41 @@ def group_strata(groups: list[Tensor], n: int, clusters: np.ndarray | None) -> l
 
 
 def random_orders(
-    count: int, n: int, generator: torch.Generator, strata: list[Tensor] | None = None
+    count: int, n: int, draws: Draws | TorchDraws, strata: list[Tensor] | None = None, *, like: Any
 ) -> Tensor:
-    """Return the identity and random orders of n rows, ``(1 + count, n)``, on the device of the generator.
+    """Return the identity and random orders of n rows, ``(1 + count, n)``, beside ``like``.
 
-    ``strata`` are index tensors ``(clusters, size)``: whole clusters of equal size change places, and the rows of each
-    cluster keep their order. Rows outside them stay where they are. Without strata all rows change places.
+    ``strata`` are indices ``(clusters, size)``: whole clusters of equal size change places, and the
+    rows of each cluster keep their order. Rows outside them stay where they are. Without strata all
+    rows change places.
     """
-    device = generator.device
-    order = torch.arange(n, device=device).repeat(1 + count, 1)
-    for rows in [torch.arange(n).unsqueeze(-1)] if strata is None else strata:
-        rows = rows.to(device)
-        keys = torch.rand(count, len(rows), generator=generator, device=device, dtype=torch.float64)
+    order = xp.arange(n, like=like).repeat(1 + count, 1)
+    if strata is None:
+        strata = [xp.arange(n, like=like).unsqueeze(-1)]
+    for rows in strata:
+        keys = draws.uniform(count, len(rows))
         order[1:, rows.flatten()] = rows[keys.argsort(-1)].flatten(-2)
     return order
 
 
 def bins_of(
-    n: int, generator: torch.Generator, strata: list[Tensor], *, bins: int = BINS
+    n: int, draws: Draws | TorchDraws, strata: list[Tensor], *, bins: int = BINS
 ) -> list[Tensor]:
-    """Return sets of bins, index tensors ``(bins, rows)``; the bins of one set change places.
+    """Return sets of bins, indices ``(bins, rows)``; the bins of one set change places.
 
-    Rows, or clusters, are assigned to bins at random: the subgroup of permutations must not depend on an order that the
-    data may have, such as by age. The few rows that are left over stay where they are.
+    Rows, or clusters, are assigned to bins at random: the subgroup of permutations must not depend
+    on an order that the data may have, such as by age. The few rows that are left over stay where
+    they are.
     """
     sets = []
     for stratum in strata:
         count = len(stratum)
-        rows = stratum.cpu()[
-            torch.randperm(count, generator=generator, device=generator.device).cpu()
-        ]
+        rows = stratum[draws.permutation(count)]
         own = min(bins, count)
         number = max(1, min(round(BINS / bins * rows.numel() / n), count // own))
         each = count // (own * number)
-        sets += [part.reshape(own, -1) for part in rows[: number * own * each].split(own * each)]
+        used = rows[: number * own * each]
+        sets += [part.reshape(own, -1) for part in used.split(own * each)]
     return sets
 
 
@@ -386,16 +393,16 @@ def row_statistics(
         for start in range(0, len(order), chunk):
             part = order[start : start + chunk]
             moved = other[part.mT]  # (n, count, rank)
-            total: Tensor | float = 0.0
+            total: Any = 0.0
             for rows in groups:
                 cross = own[rows].mT @ (moved if len(rows) == n else moved[rows]).flatten(1)
                 by_value[start : start + chunk, w] += _squares(cross, len(part)) / len(rows)
                 total = total + cross
-            pooled[start : start + chunk, w] = _squares(torch.as_tensor(total), len(part)) / n
+            pooled[start : start + chunk, w] = _squares(total, len(part)) / n
     if full:
-        place = torch.empty(n, dtype=torch.long, device=k.device)
+        place = xp.arange(n, like=k)
         for rows in groups:
-            place[rows] = torch.arange(len(rows), device=k.device)
+            place[rows] = xp.arange(len(rows), like=k)
             own, other = (gram[full][:, rows][:, :, rows] for gram in (k, l))
             by_value[:, full] += indexed_statistics(own, other, place[order[:, rows]])
         pooled[:, full] = (
@@ -416,8 +423,8 @@ def indexed_statistics(k: Tensor, l: Tensor, order: Tensor) -> Tensor:
     of one pair of rows lie side by side in memory: one lookup for each pair of rows serves all of them.
     """
     n = k.shape[-1]
-    row, column = torch.triu_indices(n, n, device=k.device)
-    weight = torch.where(row == column, 1.0, 2.0).to(k) / n
+    row, column = xp.triu_indices(n, like=k)
+    weight = xp.where(row == column, 1.0, 2.0).to(k) / n
     own = (k[:, row, column] * weight).mT.contiguous()
     table = l.flatten(1).mT.contiguous()
     chunk = max(1, _INDEXED.get(k.device.type, _INDEXED["cpu"]) // own.numel())
@@ -425,7 +432,7 @@ def indexed_statistics(k: Tensor, l: Tensor, order: Tensor) -> Tensor:
     for part in order.split(chunk):
         moved = table.index_select(0, (part[:, row] * n + part[:, column]).flatten())
         parts.append((moved.unflatten(0, (len(part), -1)) * own).sum(-2))
-    return torch.cat(parts)
+    return xp.cat(parts)
 
 
 def bin_statistics(
@@ -445,11 +452,11 @@ def bin_statistics(
     """
     maps = list(zip(features_z.maps, features_s.maps, strict=True))
     n = sum(map(len, groups))
-    which = torch.full((n,), -1, device=groups[0].device)  # the set of each row; few rows have none
+    which = 0 * xp.arange(n, like=groups[0]) - 1  # the set of each row; few rows have none
     for i, rows in enumerate(sets):
         which[rows.flatten()] = i
     by_value = features_z.x.new_zeros(len(orders[0]), len(maps))
-    pooled: list[Tensor | float] = [0.0] * len(maps)
+    pooled: list[Any] = [0.0] * len(maps)
     # For few rows, whose features are at hand, the sums of every window cost less than a change of basis of all bins.
     at_hand = features_z.index is not None and features_s.index is not None
     direct = at_hand and n < BINS * max(features_z.rank, features_s.rank)
@@ -470,15 +477,15 @@ def bin_statistics(
             cross = next(mapped).flatten().expand(len(by_value), -1)
             for (rows, order), table in zip(own, mapped, strict=True):
                 # Bin b of Z meets bin π(b) of S.
-                place = order + len(rows) * torch.arange(len(rows), device=order.device)
-                cross = cross + embedding_bag(place, table.flatten(2).flatten(0, 1), mode="sum")
+                place = order + len(rows) * xp.arange(len(rows), like=order)
+                cross = cross + xp.sum_of_rows(table.flatten(2).flatten(0, 1), place)
             by_value[:, w] += cross.square().sum(-1) / len(members)
             pooled[w] = pooled[w] + cross
     constant = features_z.constant | features_s.constant
     for x in (features_z.x, features_s.x):
         constant = constant | all(bool((x[rows] == x[rows[:1]]).all()) for rows in groups)
-    together = [torch.as_tensor(cross).square().sum(-1) / n for cross in pooled]
-    return by_value, torch.stack(together, -1), constant
+    together = [cross.square().sum(-1) / n for cross in pooled]
+    return by_value, xp.stack(together, -1), constant
 
 
 def _bin_products(
@@ -490,10 +497,10 @@ def _bin_products(
 
     The first set is one bin, and the product of the means of all rows is subtracted from its sum.
     """
-    one = torch.cat([bins.flatten()[:1] for bins in sets])[
+    one = xp.cat([bins.flatten()[:1] for bins in sets])[
         :1
     ]  # not every kernel takes a sample without rows
-    sums = [torch.zeros_like(features(one)[0]) for features in (features_z, features_s)]
+    sums = [xp.zeros_like(features(one)[0]) for features in (features_z, features_s)]
     tables = []
     for bins in sets:
         count = len(bins)
@@ -503,7 +510,7 @@ def _bin_products(
             sums = [total + rows.sum(0) for total, rows in zip(sums, both, strict=True)]
             table.addmm_(both[0].reshape(part.shape[1], -1).mT, both[1].reshape(part.shape[1], -1))
         tables.append(table.unflatten(1, (count, -1)).unflatten(0, (count, -1)).transpose(1, 2))
-    tables[0] = tables[0] - torch.outer(*sums) / sum(bins.numel() for bins in sets)
+    tables[0] = tables[0] - xp.outer(*sums) / sum(bins.numel() for bins in sets)
     return tables
 
 
@@ -514,8 +521,8 @@ def decide(
     value: Tensor, statistic: Tensor, pvalue: Tensor, threshold: Tensor, constant: Tensor
 ) -> Tensor:
     """Return HSIC, statistic, threshold and p-value of one sample, ``(4,)``; 0, 0, 0 and 1 for a constant argument."""
-    found = torch.stack([value, statistic, threshold, pvalue])
-    return torch.where(constant, found.new_tensor([0.0, 0.0, 0.0, 1.0]), found)
+    found = xp.stack([value, statistic, threshold, pvalue])
+    return xp.where(constant, found.new_tensor([0.0, 0.0, 0.0, 1.0]), found)
 
 
 def ranked(
@@ -538,14 +545,14 @@ def ranked(
         least = values[0] * (1.0 - 1e-7)
     else:
         values = standardized(
-            torch.where(constant.repeat(2), 0.0, torch.cat([by_value, pooled], -1))
+            xp.where(constant.repeat(2), 0.0, xp.cat([by_value, pooled], -1))
         ).amax(-1)
         least = values[0] - _TIE
     null = values[1:]
-    pvalue = (1.0 + (null >= least).sum(dtype=torch.float64)) / (1.0 + len(null))
+    pvalue = (1.0 + (null >= least).sum().double()) / (1.0 + len(null))
     # p ≤ α exactly when the statistic exceeds the m-th largest permuted one, m = ⌊α(B + 1)⌋.
     m = int(request.alpha * (len(null) + 1) * (1 + 1e-12))
-    threshold = null.topk(m).values[-1] if m else torch.full_like(least, torch.inf)
+    threshold = null.topk(m).values[-1] if m else xp.full_like(least, math.inf)
     return decide(by_value[0, factors.index(1.0)] / n, values[0], pvalue, threshold, constant.all())
 
 
@@ -577,15 +584,17 @@ def permutation_test(
     request : Request
         The method, the number of permutations and their source.
     """
-    n, n_permutations, generator = len(z), request.n_permutations, request.generator
+    n = len(z)
+    n_permutations = request.n_permutations
+    draws = request.draws
     factors, kernels_of_both = windows(request.method, FACTORS, kernel_z, kernel_s)
     sides = list(zip(kernels_of_both, (z, s), strict=True))
     groups = [rows.to(z.device) for rows in groups]
     if n <= SMALL_ROWS:
-        order = random_orders(n_permutations, n, generator, strata).to(z.device)
-        grams = [torch.stack([kernel(x) for kernel in kernels]) for kernels, x in sides]
+        order = random_orders(n_permutations, n, draws, strata, like=z)
+        grams = [xp.stack([kernel(x) for kernel in kernels]) for kernels, x in sides]
         k, l = (within_groups(gram, groups) for gram in grams)
-        constant = torch.zeros(len(factors), dtype=torch.bool, device=z.device)
+        constant = z.new_zeros(len(factors)) > 0
         for gram, centered in zip(grams, (k, l), strict=True):
             spread = centered.diagonal(dim1=-2, dim2=-1).mean(-1)
             constant |= only_rounding(spread, gram.abs().amax((-2, -1)), n)
@@ -593,12 +602,12 @@ def permutation_test(
         return ranked(by_value, pooled, constant, factors, request, n)
     features_z, features_s = (JointFeatures(kernels, x) for kernels, x in sides)
     bins = BINS if n * features_z.rank * features_s.rank <= _PAIRS else _FEW_BINS
-    sets = [rows.to(z.device) for rows in bins_of(n, generator, strata, bins=bins)]
-    orders = [random_orders(n_permutations, len(rows), generator).to(z.device) for rows in sets]
+    sets = [rows.to(z.device) for rows in bins_of(n, draws, strata, bins=bins)]
+    orders = [random_orders(n_permutations, len(rows), draws, like=z) for rows in sets]
     found = ranked(
         *bin_statistics(features_z, features_s, groups, sets, orders), factors, request, n
     )
-    total = torch.zeros_like(found[0])
+    total = xp.zeros_like(found[0])
     for rows in groups:
         value: Tensor | None
         if len(rows) <= EXACT_ROWS:
@@ -623,4 +632,4 @@ def standardized(values: Tensor) -> Tensor:
     mean = root.mean(0)
     deviation = root.std(0, correction=0)
     alive = deviation > _TIE * mean
-    return torch.where(alive, (root - mean) / torch.where(alive, deviation, 1.0), 0.0)
+    return xp.where(alive, (root - mean) / xp.where(alive, deviation, 1.0), 0.0)

@@ -23,15 +23,15 @@ Above 512 rows the rows of one of 256 random blocks share a sign, so that M is 2
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING
 
 from frhsic_core._arrays import spaced_rows
+from frhsic_core.backend import Draws, TorchDraws, finfo, xp
 from frhsic_core.joint.given import Given, given_kernel, landmark_features
 from frhsic_core.joint.independence.fits import cubic_shape, fitted_gamma
 from frhsic_core.joint.independence.permutation import (
@@ -46,6 +46,9 @@ from frhsic_core.joint.independence.permutation import (
 )
 from frhsic_core.kernels import Gaussian, Kernel, median_distance
 
+if TYPE_CHECKING:
+    from torch import Tensor
+
 # Multiples of the median bandwidth of C, and ridges, from which each regression chooses.
 SCALES = (0.5, 1.0, 2.0, 4.0)
 RIDGES = tuple(10.0 ** (0.5 * i) for i in range(-8, 7))
@@ -54,7 +57,7 @@ LOCAL_LANDMARKS = 8
 # Factors of the bandwidths of Z and S: narrow features have conditional means that no regression can follow.
 WIDE = (4.0, 2.0, 1.0, 0.5)
 FUNCTION = 1e-4  # share of the variance that is left of a function of C
-RowFunction = Callable[[Tensor], Tensor]
+RowFunction = Callable[["Tensor"], "Tensor"]
 _CHUNK = 2**13  # rows whose features are held at once
 _FINE = 1e-10  # share of the variance of the features that may be left out of a regression, and of a small sample
 
@@ -75,14 +78,14 @@ class Regression:
     def __init__(self, c: Tensor, mixed: bool, chunks: list[Tensor]) -> None:
         kernels = [given_kernel(c, scale=scale, mixed=mixed) for scale in SCALES]
         self.features = JointFeatures(kernels, c, share=_FINE)
-        total = second = torch.zeros((), dtype=c.dtype, device=c.device)
+        total = second = c.new_zeros(())
         for rows in chunks:
             part = self.features(rows)
             total = total + part.sum(0)
             second = second + part.mT @ part
         n = len(c)
         self.mean = total / n
-        values, vectors = torch.linalg.eigh(second - n * torch.outer(self.mean, self.mean))
+        values, vectors = xp.eigh(second - n * xp.outer(self.mean, self.mean))
         kept = values > 1e-12 * values.amax()
         root = values[kept].sqrt()
         self.change = vectors[:, kept] / root
@@ -90,7 +93,7 @@ class Regression:
         self.kernels = []
         for own in self.features.maps:
             inner = root.unsqueeze(-1) * (vectors[:, kept].mT @ own)
-            self.kernels.append(torch.linalg.eigh(inner @ inner.mT))
+            self.kernels.append(xp.eigh(inner @ inner.mT))
 
     def __call__(self, rows: Tensor) -> Tensor:
         """Return the orthonormal functions of C at these rows."""
@@ -110,12 +113,12 @@ class Regression:
             coefficients = vectors.mT @ products
             left = spread - coefficients.square().sum(-1) @ (2.0 * shrinkage - shrinkage.square())
             df = 1.0 + shrinkage.sum(0)
-            score = torch.where(df > 0.5 * n, torch.inf, left / (1.0 - df / n).square())
+            score = xp.where(df > 0.5 * n, math.inf, left / (1.0 - df / n).square())
             at = int(score.argmin())
             tried.append((float(score[at]), left[at], shrinkage[:, at], coefficients, vectors))
         _, rest, factor, coefficients, vectors = min(tried, key=operator.itemgetter(0))
-        rounding = n * torch.finfo(mean.dtype).eps * square
-        share = torch.where(rest <= rounding, 0.0, rest / spread.clamp_min(1e-300))
+        rounding = n * finfo(mean).eps * square
+        share = xp.where(rest <= rounding, 0.0, rest / spread.clamp_min(1e-300))
         return Fit(mean, vectors @ (factor.unsqueeze(-1) * coefficients), vectors, factor, share)
 
 
@@ -177,9 +180,9 @@ def residual_test(
 ) -> Tensor:
     """Return the test of Z ⟂ S | C of one sample ``(n, d)`` and ``(n, p)``."""
     n = len(z)
-    method, generator, alpha = request.method, request.generator, request.alpha
-    c = given.rows.to(z.device)
-    blocks = [rows.to(z.device) for rows in _blocks(n, generator)]
+    method, draws, alpha = request.method, request.draws, request.alpha
+    c = given.rows_beside(z)
+    blocks = _blocks(n, draws, like=z)
     regression = Regression(c, given.mixed, [rows.flatten() for rows in blocks])
     z, kernel_z = _residual_kernel(kernel_z, z, regression, blocks)
     s, kernel_s = _residual_kernel(kernel_s, s, regression, blocks)
@@ -201,17 +204,10 @@ def residual_test(
         statistic = by_value[0].sum().clamp_min(0.0)
         pvalue, threshold = _fitted(statistic, null[0][0], method, alpha)
         return decide(statistic / n, statistic, pvalue, threshold, constant[0])
-    signs = torch.randint(
-        0,
-        2,
-        (by_value.shape[-1], request.n_permutations),
-        generator=generator,
-        device=generator.device,
-    )
-    signs = signs.to(by_value) * 2.0 - 1.0
-    observed = torch.cat([by_value, pooled]).sum((-2, -1)).unsqueeze(0)
-    drawn = torch.cat([((m @ signs) * signs).sum(-2) for m in null]).mT
-    values = torch.cat([observed, drawn]).clamp_min(0.0)
+    signs = draws.signs(by_value.shape[-1], request.n_permutations)
+    observed = xp.cat([by_value, pooled]).sum((-2, -1)).unsqueeze(0)
+    drawn = xp.cat([((m @ signs) * signs).sum(-2) for m in null]).mT
+    values = xp.cat([observed, drawn]).clamp_min(0.0)
     by_value, pooled = values.chunk(2, dim=-1)
     return ranked(by_value, pooled, constant, factors, request, n)
 
@@ -223,15 +219,15 @@ def _fitted(statistic: Tensor, matrix: Tensor, method: str, alpha: float) -> tup
     shape = mean**2 / variance if method == "gamma" else cubic_shape(matrix) / 2.0
     varies = variance > 0
     return fitted_gamma(
-        statistic, mean, torch.where(varies, variance, 1.0), torch.where(varies, shape, 1.0), alpha
+        statistic, mean, xp.where(varies, variance, 1.0), xp.where(varies, shape, 1.0), alpha
     )
 
 
-def _blocks(n: int, generator: torch.Generator) -> list[Tensor]:
+def _blocks(n: int, draws: Draws | TorchDraws, *, like: Tensor) -> list[Tensor]:
     """Return index tensors ``(blocks, rows)`` of the rows that share a sign: each row alone, or random blocks."""
     if n <= SMALL_ROWS:
-        return [torch.arange(n).unsqueeze(-1)]
-    order = torch.randperm(n, generator=generator, device=generator.device).cpu()
+        return [xp.arange(n, like=like).unsqueeze(-1)]
+    order = draws.permutation(n)
     size = n // BLOCKS
     longer = (n - size * BLOCKS) * (size + 1)  # the remainder is spread over the first blocks
     parts = [order[:longer].reshape(-1, size + 1), order[longer:].reshape(-1, size)]
@@ -250,8 +246,8 @@ def _residual_kernel(
         return x, kernel
     fit = fitted([x.__getitem__], regression, [rows.flatten() for rows in blocks])[0]
     if float(fit.left) <= FUNCTION:
-        return torch.zeros_like(x), Gaussian(1.0)
-    rows = spaced_rows(len(x), BASE_ROWS, x.device)
+        return xp.zeros_like(x), Gaussian(1.0)
+    rows = spaced_rows(len(x), BASE_ROWS, like=x)
     return x, Gaussian(median_distance(fit.residual(x[rows], regression(rows)), max_points=None))
 
 
@@ -273,7 +269,7 @@ def residual_matrices(
         partial(features, kernel=w) for features in (features_z, features_s) for w in range(windows)
     ]
     fits = fitted(many, regression, [rows.flatten() for rows in blocks])
-    constant = torch.stack(
+    constant = xp.stack(
         [(a.left == 0) | (b.left == 0) for a, b in zip(fits[:windows], fits[windows:], strict=True)]
     )
     sums: list[list[Tensor]] = [[] for _ in range(windows)]
@@ -281,25 +277,24 @@ def residual_matrices(
     for rows in blocks:
         basis = regression(rows.flatten())
         kept = (
-            torch.stack([fit.kept(basis) for fit in fits]).unflatten(-1, rows.shape).mean(-1)
-            - 1.0 / n
+            xp.stack([fit.kept(basis) for fit in fits]).unflatten(-1, rows.shape).mean(-1) - 1.0 / n
         )
         shares.append((kept[:windows] * kept[windows:]).clamp_min(1e-12).sqrt())
         residuals = [
             fit.residual(of(rows.flatten()), basis) for of, fit in zip(many, fits, strict=True)
         ]
         pairs = zip(residuals[:windows], residuals[windows:], strict=True)
-        if isinstance(local, Tensor):
-            pooled = torch.stack([(r @ r.mT) * (q @ q.mT) / n for r, q in pairs])
+        if not callable(local):
+            pooled = xp.stack([(r @ r.mT) * (q @ q.mT) / n for r, q in pairs])
             return pooled * local, pooled, shares[0], constant
         weights = local(rows.flatten()).unflatten(0, rows.shape)
-        weights = torch.cat([torch.ones_like(weights[..., :1]), weights], -1)
+        weights = xp.cat([xp.ones_like(weights[..., :1]), weights], -1)
         for own, (r, q) in zip(sums, pairs, strict=True):
             left = (weights.unsqueeze(-1) * r.unflatten(0, rows.shape).unsqueeze(-2)).flatten(2)
             own.append((left.mT @ q.unflatten(0, rows.shape)).unflatten(1, (weights.shape[-1], -1)))
-    found = [torch.cat(own).flatten(2) for own in sums]  # blocks, 1 + features of C, products
+    found = [xp.cat(own).flatten(2) for own in sums]  # blocks, 1 + features of C, products
     matrices = [
-        torch.stack([part.flatten(1) @ part.flatten(1).mT / n for part in parts])
+        xp.stack([part.flatten(1) @ part.flatten(1).mT / n for part in parts])
         for parts in ([own[:, 1:] for own in found], [own[:, :1] for own in found])
     ]
-    return matrices[0], matrices[1], torch.cat(shares, 1), constant
+    return matrices[0], matrices[1], xp.cat(shares, 1), constant

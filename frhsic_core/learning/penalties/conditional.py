@@ -74,19 +74,18 @@ class GivenRows(nn.Module):
         super().__init__()
         self.discrete = all(given.discrete for given in datasets)
         self.mixed = any(given.mixed for given in datasets)
-        self.register_buffer(
-            "codes", torch.cat([given.codes for given in datasets]), persistent=False
-        )
+        codes = [torch.as_tensor(given.codes.numpy()) for given in datasets]
+        self.register_buffer("codes", torch.cat(codes), persistent=False)
         if self.discrete:
             return
         scores = []
         features = []
         for given in datasets:
-            kernel = given_kernel(given.rows, mixed=given.mixed)
-            features_of = landmark_features(kernel, given.rows, GIVEN_FEATURES)
-            features.append(features_of(given.rows))
+            rows = torch.as_tensor(given.rows.numpy())
+            kernel = given_kernel(rows, mixed=given.mixed)
+            features.append(landmark_features(kernel, rows, GIVEN_FEATURES)(rows))
             # In units of the bandwidth, so that one kernel serves all datasets.
-            scores.append(given.numbers / kernel.gaussian.bandwidth)
+            scores.append(rows[:, :-1] / kernel.gaussian.bandwidth)
         self.register_buffer("scores", torch.cat(scores), persistent=False)
         self.register_buffer("features", torch.cat(features), persistent=False)
 

@@ -145,17 +145,20 @@ def _one_kernel(
     """
     import torch
 
+    from frhsic_core._arrays import as_draws
     from frhsic_core.joint.independence.permutation import random_orders, within_groups
 
     n = unit["n"]
     half = unit["draws"] // 2
     rows = torch.arange(n, device=generator.device)
+    draws = as_draws(generator, like=rows)
     rejected = torch.zeros(2, len(WIDTHS), len(WIDTHS), dtype=torch.long, device=rows.device)
     for draw in range(unit["draws"]):
         z, s = _sample(unit["law"], n, seed + draw)
         grams_z = within_groups(_grams(z.to(rows.device), median_of=z), [rows])
         grams_s = within_groups(_grams(s.to(rows.device), median_of=s), [rows])
-        orders = random_orders(unit["permutations"], n, generator)  # the first is the identity
+        # The first order is the identity.
+        orders = random_orders(unit["permutations"], n, draws, like=rows)
         parts = []
         for order in orders.split(25):
             moved = grams_s[:, order[:, :, None], order[:, None]].flatten(2)

@@ -90,7 +90,7 @@ def sandwich(
     >>> bool(found.coco_squared / found.norms <= found.squared <= found.coco_squared / found.ridges)
     True
     """
-    z, s = as_pair(z, s)
+    z, s = as_pair(z, s, torch=True)
     kernel_z = resolve_kernel(kernel_z, z)
     kernel_s = resolve_kernel(kernel_s, s)
     ridge_z, ridge_s = ridge

@@ -135,7 +135,7 @@ def gap_spectrum(
     >>> bool((left <= right)[: found.rank].all())
     True
     """
-    z, s = as_pair(z, s)
+    z, s = as_pair(z, s, torch=True)
     n = z.shape[-2]
     points = torch.as_tensor(anchors, dtype=z.dtype, device=z.device)
     weights = torch.as_tensor(coefficients, dtype=z.dtype, device=z.device)
