@@ -597,8 +597,9 @@ def require_memory(
     --------
     >>> import torch
     >>> require_memory(torch.zeros(3), 10**9, copies=2, advice="Pass fewer rows.")  # doctest: +ELLIPSIS
-    Traceback (most recent call last): MemoryError: 1,000,000,000 rows need ... GiB, but ... GiB are
-    free: about ... rows fit. Pass fewer rows.
+    Traceback (most recent call last):
+        ...
+    MemoryError: 1,000,000,000 rows need ... GiB, but ... GiB are free: about ... rows fit. ...
     """
     numbers = copies * batch * rows * (rows if width is None else width)
     if fits_memory(like, numbers):

@@ -164,9 +164,14 @@ class Array(np.ndarray):
         return self.reshape(*self.shape[:first], merged, *self.shape[last + 1 :])
 
     def unflatten(self, dim: int, sizes: Sequence[int]) -> Any:
-        """Split a dimension into several."""
+        """Split a dimension into several; one of them may be -1, what the others leave.
+
+        NumPy itself does not know what is left of an array without entries.
+        """
         place = dim % self.ndim
-        return self.reshape(*self.shape[:place], *sizes, *self.shape[place + 1 :])
+        known = math.prod(size for size in sizes if size != -1)
+        whole = [self.shape[place] // known if size == -1 else size for size in sizes]
+        return self.reshape(*self.shape[:place], *whole, *self.shape[place + 1 :])
 
     def split(self, size: int, dim: int = 0) -> list[Array]:
         """Return parts of a given length along a dimension, the last one shorter."""

@@ -87,7 +87,7 @@ def load_dataset(
     >>> people = load_dataset("people", n=1000)
     >>> people.X.shape, people.s.shape, people.sensitive_name
     ((1000, 3), (1000,), 'age')
-    >>> print(people.provenance)
+    >>> print(people.provenance)  # doctest: +NORMALIZE_WHITESPACE
     people: a probability law: age ~ U(20, 70), skill ~ N(0, 1), and four columns that depend on
     them
         1,000 rows  rows drawn

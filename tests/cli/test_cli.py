@@ -135,7 +135,7 @@ def test_tables_leave_columns_out_before_they_cut_a_cell(
     width: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = Console(width=width, file=io.StringIO(), force_terminal=True, color_system=None)
-    monkeypatch.setattr(terminal, "Console", lambda **_: out)
+    monkeypatch.setattr(terminal, "_Stream", lambda **_: out)
     rows = [
         ("a_long_experiment_name", "12 [1, 2]", "word " * 20, "x" * 30),
         ("b", "3", "short", "y"),
