@@ -10,14 +10,14 @@ import pandas as pd
 
 from frhsic_core.remedies.column_remover import ColumnRemover
 from frhsic_core.remedies.combination import Combination
-from frhsic_core.remedies.cross_fits import CrossFits
+from frhsic_core.remedies.cross_fits import CrossFits, Predictor
 from frhsic_core.remedies.erased import Erased
 from frhsic_core.remedies.functions_of_s import GuessedFunctions, KnownFunctions
 from frhsic_core.remedies.leace import AttributeEraser
 from frhsic_core.remedies.learners import LEARNERS
 from frhsic_core.remedies.people import People
 from frhsic_core.remedies.plain import plain_of
-from frhsic_core.remedies.remedy import Path, Predictor, Remedy
+from frhsic_core.remedies.remedy import Path, Remedy
 
 WITHOUT_TWO = Erased("columns", "without two columns", eraser=ColumnRemover(2))
 WITHOUT_FOUR = Erased("columns_four", "without four columns", eraser=ColumnRemover(4))

@@ -2,14 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
 
 import numpy as np
+import pandas as pd
 
 from frhsic_core.remedies.learners import LEARNERS
 from frhsic_core.remedies.people import People
-from frhsic_core.remedies.remedy import Remedy
+
+Predictor = Callable[[Any, pd.DataFrame | None], np.ndarray]
+"""A fitted model: a table and attributes (None where a model needs none) to one number a sample."""
+
+
+class Fittable(Protocol):
+    """What is needed of a remedy to predict samples that its models have not seen."""
+
+    key: str
+
+    def fit(self, people: People, name: Any, *, seed: int = 0) -> Predictor:
+        """Fit at full strength, with a learner or the name of one."""
+        ...
+
+    def cross_fit_full(self, fits: CrossFits, learner: str) -> np.ndarray:
+        """Return predictions of all samples at full strength."""
+        ...
 
 
 class CrossFits:
@@ -36,14 +53,14 @@ class CrossFits:
             return self
         return CrossFits(self.people, {}, folds=len(self.folds), seed=self.seed)
 
-    def scores(self, remedy: Remedy, learner: str) -> np.ndarray:
+    def scores(self, remedy: Fittable, learner: str) -> np.ndarray:
         """Return the predictions of a remedy at full strength for all samples."""
         key = remedy.key, learner
         if key not in self._kept:
             self._kept[key] = remedy.cross_fit_full(self, learner)
         return self._kept[key]
 
-    def by_fold(self, remedy: Remedy, learner: str, **more: Any) -> np.ndarray:
+    def by_fold(self, remedy: Fittable, learner: str, **more: Any) -> np.ndarray:
         """Fit a remedy on each fold's training samples, and predict the others."""
         name = self.models.get(learner, learner)
         found = np.empty(len(self.people))

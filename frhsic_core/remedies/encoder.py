@@ -11,10 +11,10 @@ import pandas as pd
 from frhsic_core import learning  # its names import PyTorch on first use
 from frhsic_core.inputs.fitting import require_resolution
 from frhsic_core.remedies.attributes import attribute_matrix
-from frhsic_core.remedies.cross_fits import CrossFits
+from frhsic_core.remedies.cross_fits import CrossFits, Predictor
 from frhsic_core.remedies.features import Features
 from frhsic_core.remedies.people import People
-from frhsic_core.remedies.remedy import FittedModel, Predictor, Remedy
+from frhsic_core.remedies.remedy import FittedModel, Remedy
 
 LAMS = (0.3, 1.0, 5.0, 20.0)
 

@@ -8,8 +8,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.metrics import accuracy_score, r2_score
-from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils import Tags, assert_all_finite, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
 from frhsic_core._arrays import ArrayLike
 from frhsic_core._choices import one_of
@@ -80,7 +80,10 @@ class RemediedModel(BaseEstimator):
             raise ValueError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None."
             )
-        return np.asarray(validate_data(self, y=y))
+        # validate_data(self, y=y) would forget the names of the columns of X.
+        target = column_or_1d(y, warn=True)
+        assert_all_finite(target, estimator_name=type(self).__name__, input_name="y")
+        return np.asarray(target)
 
     def _keep(self, people: People) -> None:
         """Keep what predictions need to know of the target."""

@@ -8,19 +8,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from frhsic_core.remedies.cross_fits import CrossFits, Predictor
 from frhsic_core.remedies.features import Features
 from frhsic_core.remedies.people import People
-
-if TYPE_CHECKING:
-    from frhsic_core.remedies.cross_fits import CrossFits
-
-Predictor = Callable[[Any, pd.DataFrame | None], np.ndarray]
-"""A fitted model: a table and attributes (None where a model needs none) to one number a sample."""
 
 Path = Callable[[Any, pd.DataFrame | None], list[np.ndarray]]
 """The same at every strength of a list."""

@@ -15,8 +15,8 @@ from sklearn.model_selection import KFold, cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures
 
-from frhsic_core import distance_correlation, gdp
-from frhsic_core.remedies import RemediedRegressor, compare_remedies, comparison, encoder
+from frhsic_core import distance_correlation, gdp, learning
+from frhsic_core.remedies import RemediedRegressor, compare_remedies, comparison
 from frhsic_core.remedies.catalog import REMEDIES
 from frhsic_core.remedies.learners import learner as make
 from frhsic_core.remedies.measured import half_width, non_dominated
@@ -238,7 +238,7 @@ def test_classification_and_the_encoder(
     people: Any, monkeypatch: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     X, y, s = people
-    monkeypatch.setattr(encoder, "FairClassifier", partial(encoder.FairClassifier, epochs=3))
+    monkeypatch.setattr(learning, "FairClassifier", partial(learning.FairClassifier, epochs=3))
     result = compare_remedies(
         X[["skill", "years"]].fillna(0.0), np.where(y > np.median(y), "high", "low"), sensitive_features=s["age"],
         remedies={"encoder": [1.0], "adjust_mean": [1.0]}, learners=["linear"], n_splits=2, verbose=True,
@@ -275,7 +275,7 @@ def test_a_model_has_the_predictions_that_were_compared(
 @pytest.mark.filterwarnings("ignore::frhsic_core.learning.FitWarning")
 def test_the_strength_of_an_encoder_is_its_lambda(people: Any, monkeypatch: Any) -> None:
     X, y, s = people
-    monkeypatch.setattr(encoder, "FairRegressor", partial(encoder.FairRegressor, epochs=1))
+    monkeypatch.setattr(learning, "FairRegressor", partial(learning.FairRegressor, epochs=1))
     given = read_people(X, y, s, "regression")
     path = REMEDIES["encoder"].fit_path(given, "network", [0.5, 5.0], plain=None)
     assert [model.model.lam for model in path.models] == [0.5, 5.0]

@@ -86,7 +86,7 @@ def plan_levels_and_power() -> Experiment:
     name = "levels_and_power"
     last = {"permutations": PERMUTATIONS}
     level = {"kind": "level", "law": LAWS}
-    tests = ("gamma", "spectral", "permutation", "aggregated")
+    tests: tuple[str, ...] = ("gamma", "spectral", "permutation", "aggregated")
     units = units_of(name, **level, n=(50, 200, 1000), test=tests, draws=2000, **last)
     # Of this size the aggregated test permutes bins of rows.
     units += units_of(name, **level, n=2000, test="aggregated", draws=2000, **last)

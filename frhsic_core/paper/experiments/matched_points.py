@@ -67,10 +67,11 @@ def measure_unit_simple_remedies(unit: dict[str, Any], device: str) -> list[dict
     from frhsic_core.remedies import learners
     from frhsic_core.remedies.attributes import read_attributes
     from frhsic_core.remedies.catalog import REMEDIES
+    from frhsic_core.remedies.cross_fits import Predictor
     from frhsic_core.remedies.links import LOGIT
     from frhsic_core.remedies.people import People
     from frhsic_core.remedies.plain import plain_of
-    from frhsic_core.remedies.remedy import Predictor
+    from frhsic_core.remedies.remedy import Blend, Path
     from frhsic_core.remedies.tasks import TASKS
 
     data = load_variant(unit["dataset"], "reference", n=unit.get("n"))
@@ -91,16 +92,16 @@ def measure_unit_simple_remedies(unit: dict[str, Any], device: str) -> list[dict
             # The random features of the kernel eraser are made for linear models, and boosting on them is slow.
             if (key, learner) == ("kernel_eraser", "boosting"):
                 continue
-            strengths = STRENGTHS
-            without = None
-            if remedy.is_plain:
-                strengths = remedy.strengths
-            else:
-                without = plain[plain_of(remedy).key, learner]
+            strengths: tuple[float, ...] = STRENGTHS
+            path: Path
             with warnings.catch_warnings(action="ignore"):
-                path = remedy.fit_path(train, learner, strengths, plain=without)
                 if remedy.is_plain:
-                    plain[key, learner] = path.remedied
+                    strengths = remedy.strengths
+                    plain[key, learner] = remedy.fit(train, learner)
+                    path = Blend(None, plain[key, learner], strengths)
+                else:
+                    without = plain[plain_of(remedy).key, learner]
+                    path = remedy.fit_path(train, learner, strengths, plain=without)
             every = path(test.x, test.s)
             for strength, predicted in zip(strengths, every, strict=True):
                 output = predicted if splits.task == "regression" else LOGIT.of(predicted)

@@ -73,7 +73,7 @@ def law(name: str) -> Law:
     >>> [round(law(name).gdp, 4) for name in LAWS[:5]]
     [0.0, 0.1, 0.005, 0.0079, 0.0]
     """
-    scores = COIN
+    scores: tuple[float, ...] = COIN
     if name == "fair coin":
         table = _coins([0.5, 0.5], [0.5, 0.5])
     elif name == "fair coin, dependent":
