@@ -233,7 +233,10 @@ def describe(name: str, model: Any, people: pd.DataFrame) -> dict[str, Any]:
         print(
             f"{name}: people with equal scores are approved together, so the share is not {OPTIONS.approve:.0%}."
         )
-    (verdict,) = found.check(f"{OPTIONS.measure}={OPTIONS.limit}")
+    try:
+        (verdict,) = found.check(f"{OPTIONS.measure}={OPTIONS.limit}")
+    except ValueError as error:  # a limit that no scores could exceed
+        sys.exit(f"Choose another --limit: {error}")
     return {
         "verdict": verdict,
         "auc": auc,

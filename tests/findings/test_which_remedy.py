@@ -121,13 +121,14 @@ def test_what_projection_costs_and_that_gdp_ranks_no_remedy(printed, rows: pd.Da
     )
     shown = shown[~shown.index.str.startswith("no remedy")]
     assert shown["AUC"].idxmin() == "scores, projected"
-    assert (
-        shown["GDP"].max()
-        < printed.numbers("which_remedy", "GDP by chance: ")[1]
-        < 2 * shown["GDP"].max()
-    )
-    order = shown.loc[["scores, projected", "trained encoder (FRHSIC)"]]
-    assert (order["dCor"].idxmin(), order["GDP"].idxmin()) == tuple(order.index)
+    by_chance, at_most = printed.numbers("which_remedy", "GDP by chance: ")[:2]
+    assert (shown["GDP"] <= by_chance).tolist().count(True) == len(shown) - 1 == 3
+    assert by_chance < shown["GDP"].max() < at_most
+    assert (shown["dCor"] == 0).sum() == 3
+    # By default the AUC may fall by 0.02: every remedy loses more, in both leagues.
+    said = printed.words("which_remedy", "6 settings, 1,000 samples")
+    assert "no remedy (linear, strength 0) depends least on S" in said
+    assert "no remedy, S is a feature (linear, strength 0) depends least on S" in said
     # What the table of the chapter says that projection may cost.
     two = [name for name, table in remedies.TABLES.items() if table.task != "regression"]
     mean = (

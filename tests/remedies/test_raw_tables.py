@@ -254,7 +254,10 @@ def test_the_credit_script_takes_a_table_and_a_fitted_pipeline(
         True,
         False,
     )
-    wide = said(people, model, limit=1)
+    never = said(people, model, limit=1)
+    assert "Choose another --limit: " in never
+    assert "gdp is at most 0.5" in never
+    wide = said(people, model, limit=0.4)
     # Unknown outcomes, here a quarter, change neither the correction nor who is approved.
     main.__globals__["OPTIONS"].measure = "gdp_over_sd"
     some = said(
