@@ -42,6 +42,7 @@ MARKUP = re.compile(r"\s*(?::{3,}|`{3,}|:[\w-]+:|%|\([\w-]+\)=)")
 REPRODUCED = re.compile(
     r"\b(?:reproduc(?:es?|ed)|confirm(?:s|ed)?|contradict(?:s|ed)?)\b", re.IGNORECASE
 )
+CODE = re.compile(r"(?<!\})`[^`]*`")  # a name or a command; the words of a role are prose
 LINE = re.compile(r"\b([CT]\d{3})\b")
 # A negation turns the word around: "is not reproduced".
 NOT = re.compile(r"\b(?:not|no|never|neither|nor|hardly)\b", re.IGNORECASE)
@@ -115,6 +116,8 @@ def untied(source: str) -> list[str]:
     --------
     >>> untied("The printed factor is reproduced.")
     ['The printed factor is reproduced.']
+    >>> untied("Run `frhsic monitor --fail-above .05` every day.")
+    []
     >>> untied("The printed factor agrees (C005).") + untied("Theorem 4.5 holds.") + untied("Ask whether it holds.")
     []
     """
@@ -123,7 +126,8 @@ def untied(source: str) -> list[str]:
         for sentence in sentences(paragraph.text):
             if sentence.endswith("?"):  # a question judges nothing
                 continue
-            if not WORDS.search(sentence) or HARMLESS.search(sentence):
+            said = CODE.sub("", sentence)
+            if not WORDS.search(said) or HARMLESS.search(sentence):
                 continue
             conditional = CONDITION.search(sentence) and not REPRODUCED.search(sentence)
             if not conditional and not tied(sentence, paragraph):

@@ -10,9 +10,11 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 # Recorded sizes of the book. Ten percent above a record fails; a new record says here what a reader gets for it.
 AIR = 1.10
-# Words in view: the story has motives and joints, and a chapter on the model that never saw an age.
+# Words in view: the story has motives and joints, and a chapter on the model that never saw an age. The chapter on
+# promises tells what looking again, every head and chosen models cost. Folded: the proofs of these bounds, and the
+# code of the pictures at 100 columns.
 # Tables: the four people of that chapter, and the steps on the page of all theorems.
-SEEN, FOLDED, TABLES = 34_000, 25_000, 14
+SEEN, FOLDED, TABLES = 37_800, 28_000, 14
 
 
 @pytest.fixture(scope="module")
