@@ -3,7 +3,7 @@
 The statistics are written once, in the words of torch, because their engines update matrices in place, run in batches
 and on GPUs, and have gradients. With tensors they are computed by torch. With anything else they are computed by
 NumPy in float64, and torch is not imported: :class:`Array` is a NumPy array with those methods of a tensor that the
-statistics use, and :data:`xp` stands for the functions of torch, or for those of this module.
+statistics use, and ``xp`` stands for the functions of torch, or for those of this module.
 
 Random numbers are those of torch's generator on the CPU, the Mersenne twister that NumPy has as well
 (:class:`Draws`): a p-value does not depend on whether torch is installed.

@@ -15,6 +15,7 @@ class Recomputed(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, function: Callable[..., Any], *inputs: Tensor) -> Any:
+        """Return the values of the function, and keep its inputs alone."""
         ctx.function = function
         ctx.save_for_backward(*inputs)
         return function(*inputs)
@@ -22,6 +23,7 @@ class Recomputed(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        """Return the gradients of the inputs, from values that are computed again."""
         needed = ctx.needs_input_grad[1:]
         inputs = [
             x.detach().requires_grad_(need)
@@ -45,18 +47,21 @@ class KnownGradient(torch.autograd.Function):
 
     @staticmethod
     def forward(at: Tensor, value: Tensor, gradient: Tensor) -> Tensor:
+        """Return the value."""
         return value.clone()
 
     @staticmethod
     def setup_context(
         ctx: Any, inputs: tuple[Tensor, ...], output: Tensor
     ) -> None:  # torch.func.grad needs it apart
+        """Keep the gradient."""
         ctx.save_for_backward(inputs[2])
         ctx.shape = inputs[0].shape
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
+        """Return the known gradient times that of the value."""
         (gradient,) = ctx.saved_tensors
         factor = grad.view(*grad.shape, *[1] * (gradient.ndim - grad.ndim))
         return (factor * gradient).sum_to_size(ctx.shape), None, None
@@ -67,6 +72,7 @@ class Chebyshev(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, t: Tensor, polynomials: Callable[[Tensor], Tensor]) -> Tensor:
+        """Return the polynomials at ``t``, one degree a row."""
         result = polynomials(t)
         ctx.save_for_backward(result)
         return result
@@ -74,6 +80,7 @@ class Chebyshev(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
+        """Return the gradient in ``t``, from the derivatives of the polynomials."""
         # T_k' = k U_(k−1), and U_k = 2 T_k + U_(k−2).
         second = ctx.saved_tensors[0].clone()
         second[1:] *= 2.0

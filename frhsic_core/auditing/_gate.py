@@ -85,7 +85,7 @@ class Verdict:
 
     @property
     def status(self) -> int:
-        """The exit status of the command: 0 below, 1 above or doubtful, 3 inconclusive."""
+        """Exit status of the command, which is 0 below, 1 above or doubtful and 3 inconclusive."""
         return STATUS[self.outcome]
 
     def __str__(self) -> str:

@@ -12,7 +12,7 @@ from frhsic_core.remedies.learners import LEARNERS
 from frhsic_core.remedies.people import People
 
 Predictor = Callable[[Any, pd.DataFrame | None], np.ndarray]
-"""A fitted model: a table and attributes (None where a model needs none) to one number a sample."""
+"""A fitted model, from a table and attributes (None where it needs none) to one number a sample."""
 
 
 class Fittable(Protocol):

@@ -25,7 +25,7 @@ class KernelEraser(AttributeEraser):
     Parameters
     ----------
     basis, min_correlation
-        As in :class:`AttributeEraser`.
+        As in :class:`~frhsic_core.AttributeEraser`.
 
     Examples
     --------

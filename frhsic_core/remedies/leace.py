@@ -107,9 +107,10 @@ class AttributeEraser(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
 
     is the smallest affine change of X after which no linear model on X can predict φ(S) (Belrose et al., 2023). With
     φ(S) = S it removes the correlation. With splines it also flattens E[f(X) | S] for every *linear* f, along
-    these functions. A nonlinear learner can still find S in higher moments: see :class:`KernelEraser`. A learner can
-    undo a map that erases only a part, since it is invertible: to give up less score, blend the predictions with and
-    without the eraser. Text and missing values of X first become numbers: indicators and medians. O(n(d + k)² + d³).
+    these functions. A nonlinear learner can still find S in higher moments: see
+    :class:`~frhsic_core.KernelEraser`. A learner can undo a map that erases only a part, since it is invertible: to
+    give up less score, blend the predictions with and without the eraser. Text and missing values of X first become
+    numbers: indicators and medians. O(n(d + k)² + d³).
 
     Parameters
     ----------

@@ -18,7 +18,7 @@ from frhsic_core.remedies.features import Features
 from frhsic_core.remedies.people import People
 
 Path = Callable[[Any, pd.DataFrame | None], list[np.ndarray]]
-"""The same at every strength of a list."""
+"""Like a predictor, with the numbers at every strength of a list."""
 
 
 class Remedy(ABC):

@@ -61,7 +61,7 @@ SAMPLES_OF_OTHERS = 2000
 
 
 class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Base class of the three estimators; :class:`FairClassifier` documents the parameters."""
+    """Base class of the three estimators; :class:`~frhsic_core.FairClassifier` documents the parameters."""
 
     encoder_: nn.Sequential
     head_: nn.Linear

@@ -370,7 +370,7 @@ class KernelPenalty(Penalty):
     scale : {None, "standardize", "whiten", "minmax"}
         How Z is scaled in the batch before the kernel: each coordinate to mean 0 and variance 1, or
         to [0, 1]; ``"whiten"`` gives every direction variance 1
-        (:func:`frhsic_core.learning.penalties.whiten`).
+        (:func:`frhsic_core.learning.penalties.scaling.whiten`).
     """
 
     sigma_z: Tensor

@@ -34,8 +34,10 @@ def _mean_mmd(contrast: Tensor, share: Tensor, *, power: int) -> GramFunction:
 class FREM(KernelPenalty):
     r"""Weighted EIPM, the mean over anchors of MMD(P̂(Z | S = s_i), P̂(Z)), without a loop.
 
-    .. math:: \sum_i a_i\,(v_i^\top K v_i)^{p/2},\qquad v_i = \text{leave-one-out weights at } s_i -
-    1/m .
+    .. math::
+
+        \sum_i a_i\,(v_i^\top K v_i)^{p/2},\qquad
+        v_i = \text{leave-one-out weights at } s_i - 1/m .
 
     O(m²(d + a)) time for a anchors and m rows: with 32 anchors about one HSIC. Rows of a mini-batch
     are in random order, so its first rows are random anchors; with ``condition="positives"`` those

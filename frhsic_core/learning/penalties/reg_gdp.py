@@ -15,8 +15,10 @@ from frhsic_core.learning.penalties.base import Penalty, Setup
 class RegGDP(Penalty):
     r"""Mean over a grid of ``|Ê[f | S = s] − Ê[f]|``, f the head's output (logits of classes).
 
-    .. math:: \frac1G\sum_g \Big|\sum_j w_j(s_g) f_j - \bar f\Big|,\qquad w = \text{Nadaraya–Watson
-    weights}.
+    .. math::
+
+        \frac1G\sum_g \Big|\sum_j w_j(s_g) f_j - \bar f\Big|,\qquad
+        w = \text{Nadaraya–Watson weights}.
 
     O(Gm). It constrains one head and leaves Z itself free. With several attributes the terms are
     added.
