@@ -65,7 +65,7 @@ class Once:
         + \tfrac1n\sqrt{(L_3+\log2)(L_4+\log2)},\qquad \bar v = v(\bar V, \bar m).
 
     The first two terms are Bernstein's inequality for −X ≤ 2√m̄ and E X² ≤ v̄. m̄ is the square of the
-    largest |f − μ|, from Hoeffding's inequality for f̄, and V̄ bounds Var f. The last term is
+    largest \|f − μ\|, from Hoeffding's inequality for f̄, and V̄ bounds Var f. The last term is
     Hoeffding's inequality for f̄ and ε̄. Whatever the scores are, v ≤ .3607.
 
     Which of the two is used depends on n and δ alone: the smaller one in the worst case, v = .3607.

@@ -12,8 +12,8 @@ statements, for all windows and at every look, hold together with probability 1 
 
 **From below.** GDP ≥ Cov(f, w(S)) for every function w with values at most 2 apart. The rows come in *batches*, and for
 each batch w is fixed by earlier rows: w(s) = ε(s) − ν, where ε is the sign of the gap of the group s among these rows
-and ν the mean of ε. Then (f − μ)w(S) has the mean Cov(f, w(S)) and a second moment of at most (1 + |ν|)² Var f, so with
-:func:`~frhsic_core.bounds.inequalities.bernstein_radius`, for all sizes at once,
+and ν the mean of ε. Then (f − μ)w(S) has the mean Cov(f, w(S)) and a second moment of at most (1 + \|ν\|)² Var f, so
+with :func:`~frhsic_core.bounds.inequalities.bernstein_radius`, for all sizes at once,
 
 .. math:: \mathrm{GDP}\ge\tfrac1n\sum_i(f_i-\bar f)w_i-|\bar f-\mu||\bar w|-t .
 """
