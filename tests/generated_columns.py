@@ -220,6 +220,8 @@ def draw_numbers(rng: Generator, n: int) -> Drawn:
     unit, offset = pick(rng, PLACES)
     values = (FORMS[form](rng, n) + offset) * unit
     how = pick(rng, SPOILS)
+    if n == 1 and how == "an odd cell":
+        how = "nothing"  # one cell that is a word is a column of words, and nothing is odd
     about = f"{n} rows, {form}, unit {unit:g}, offset {offset:g}"
     if how != "nothing":
         given, truth = spoil(rng, how, values)

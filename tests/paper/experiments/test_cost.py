@@ -16,8 +16,8 @@ from scipy import stats
 from frhsic_core.joint.hsic import hsic
 from frhsic_core.kernels import Gaussian
 from frhsic_core.learning import Trainer
-from frhsic_core.paper.experiments import cost
-from frhsic_core.paper.experiments.cost import counted_exponent, epoch_exponent, peers, speed_up
+from frhsic_core.paper.experiments import cost, peers
+from frhsic_core.paper.experiments.cost import counted_exponent, epoch_exponent, speed_up
 from frhsic_core.paper.experiments.cost.plain_forms import count_operations
 
 
