@@ -30,6 +30,7 @@ _NAMES = {"gdp": "the mean gap (gdp)"}
 _LABELED = ("equal_opportunity", "equalized_odds", "calibration")
 _MOSTLY = 0.5  # of the rows: one value of an attribute decides a mean over all rows
 _WIDE = 0.2  # GDP in standard deviations that is no small gap
+_SMALL = 0.0001  # a p-value below this is not printed
 EXPLAINED = 0.9  # a control with this R² is nearly the attribute
 HELD_OUT = "This holds only if these rows neither trained, adjusted nor chose the model."
 
@@ -273,8 +274,15 @@ def difference_said(entry: LeftOut, audit: Audit) -> str:
         means = f": their mean is {number(entry.mean_left_out)} and not {number(entry.mean_used)}"
     return (
         f"{why}, and these {audit.unit} differ from the others in {short(entry.compared)}{means} "
-        f"(p = {number(entry.pvalue)})."
+        f"({_pvalue_said(entry.pvalue)})."
     )
+
+
+def _pvalue_said(pvalue: float) -> str:
+    """Return a p-value; one that is printed as 0 would be certain."""
+    if pvalue < _SMALL:
+        return f"p < {_SMALL}"
+    return f"p = {number(pvalue)}"
 
 
 def copies_said(audit: Audit) -> str:

@@ -15,6 +15,7 @@ from frhsic_core.auditing._rows import effective_rows, find_copies, left_out
 from frhsic_core.conditional.neighbors import SIZE
 from frhsic_core.inputs.columns import CATEGORIES, Array, Column, Columns, far_codes, read_columns
 
+_NEARLY_ALL = 0.95  # of the rows: weights that differ so little need no note
 _CLASSES = 20  # at most so many different whole numbers are classes
 
 
@@ -143,7 +144,7 @@ def audit(
         task=task,
         alpha=alpha,
         random_state=seed,
-        notes=(*doubts, *_notes(measuring, attributes)),
+        notes=(*doubts, *_about_weights(columns), *_notes(measuring, attributes)),
         unit=unit,
         threshold=threshold,
         performance=measuring.performance(),
@@ -174,6 +175,18 @@ def _effective(columns: Columns) -> float | None:
     if columns.weight is None:
         return None
     return effective_rows(columns.weight.values[columns.usable])
+
+
+def _about_weights(columns: Columns) -> list[str]:
+    """Return a note if weights leave clearly fewer people than rows."""
+    effective = _effective(columns)
+    rows = int(columns.usable.sum())
+    if effective is None or effective > _NEARLY_ALL * rows:
+        return []
+    return [
+        f"With these weights the {rows:,} rows count like {effective:,.0f} rows of equal weight: "
+        "intervals are as wide as for so few."
+    ]
 
 
 def _far(columns: Columns) -> list[str]:

@@ -221,6 +221,22 @@ def test_pasted_rows_have_no_guarantee() -> None:
         found.check("gdp=0.3", guaranteed=True)
 
 
+def test_weights_say_for_how_many_people_they_count() -> None:
+    table = people()
+    weight = np.where(table["age"] > 70, 10.0, 0.1)
+    expected = f"{weight.sum() ** 2 / (weight**2).sum():,.0f}"
+    found = audit(table["p"], sensitive_features=table["age"], sample_weight=weight)
+    assert f"2,000 rows count like {expected} rows of equal weight" in " ".join(found.sentences)
+    even = audit(table["p"], sensitive_features=table["age"], sample_weight=np.full(2000, 3.0))
+    assert "equal weight" not in " ".join(even.sentences)
+
+
+def test_no_p_value_is_zero() -> None:
+    verdict = gate(TRICKS["no score for the old"])[0]
+    assert "(p < 0.0001)" in str(verdict)
+    assert "p = 0)" not in str(verdict)
+
+
 def copies(values: np.ndarray, ages: np.ndarray) -> Copies:
     return find_copies(read_columns(values, ages))
 
